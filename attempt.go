@@ -1,0 +1,313 @@
+package redlock
+
+import (
+	"context"
+	"time"
+
+	"github.com/quorumlock/redlock/quorum"
+)
+
+// A split is settled by trying again at once, with random waits that double, up
+// to settleTries times in all.
+const (
+	settleTries = 8
+	settleBase  = 2 * time.Millisecond
+)
+
+// TryAcquire tries to acquire the lock called name for ttl, and does not wait
+// for a holder. It returns a held lock, or nil and an error that wraps
+//   - ErrHeld if another token holds, or could hold, a quorum: Holder of the
+//     *QuorumError tells whose;
+//   - ErrNoQuorum if so many nodes failed or were late that no quorum is left,
+//     or if contenders split the nodes among them 8 times in a row;
+//   - ErrInvalid if name has not 1 to MaxName bytes, or ttl is under 1 ms, over
+//     MaxTTL, or not more than drift plus StopMargin; nothing was sent;
+//   - ErrClosed after Close or Shutdown;
+//   - the context's error and cause if ctx ended first, joined with the class of
+//     the last attempt that was decided.
+//
+// ttl is sent in whole milliseconds, rounded down. After a failure no node
+// keeps a key of the attempt for long: what was sent is undone on every node,
+// if need be after the return, until that is certain; a SET that the network
+// delivers after all of that lives for ttl.
+//
+// A round takes at most NodeTimeout. If contenders block each other so that
+// nobody holds the lock, TryAcquire settles that with up to 8 rounds and random
+// waits of 2 to 256 ms at most between them, so that one of them gets it.
+//
+// The first acquisition of a client first waits until a quorum is connected, at
+// most ConnectTimeout.
+func (c *Client) TryAcquire(ctx context.Context, name string, ttl time.Duration) (*Lock, error) {
+	lease, err := c.begin(ctx, name, ttl)
+	if err != nil {
+		return nil, err
+	}
+	lock, failure := c.acquire(ctx, name, lease)
+	if failure != nil {
+		return nil, failure.err
+	}
+	return lock, nil
+}
+
+// Acquire tries as TryAcquire does until it has the lock, ctx ends, or
+// Options.Attempts are used up. Between two attempts it waits a random time in
+// [RetryMin, window], where window doubles from 2 * RetryMin to RetryMax.
+// Errors that waiting cannot cure end it early: invalid arguments, and replies
+// such as NOPERM or WRONGPASS from so many nodes that no quorum is left.
+//
+// ctx bounds the wait, not the lock's life: a lock that was acquired lives on
+// after ctx ended. Acquire returns at most NodeTimeout after ctx ended.
+func (c *Client) Acquire(ctx context.Context, name string, ttl time.Duration) (*Lock, error) {
+	lease, err := c.begin(ctx, name, ttl)
+	if err != nil {
+		return nil, err
+	}
+	window := min(2*c.opts.RetryMin, c.opts.RetryMax)
+	var last *QuorumError
+	for n := 1; ; n++ {
+		lock, failure := c.acquire(ctx, name, lease)
+		if failure == nil {
+			return lock, nil
+		}
+		if failure.decided != nil {
+			last = failure.decided
+		}
+		if ctx.Err() != nil {
+			return nil, endedBy(ctx, name, last)
+		}
+		if failure.final || n == c.opts.Attempts {
+			return nil, failure.err
+		}
+		wait := c.opts.RetryMin + failure.claim.random(window-c.opts.RetryMin+1)
+		if err := c.sleep(ctx, name, wait); err != nil {
+			if ctx.Err() != nil {
+				return nil, endedBy(ctx, name, last)
+			}
+			return nil, err
+		}
+		window = min(2*window, c.opts.RetryMax)
+	}
+}
+
+// begin checks the arguments of an acquisition and waits for connections.
+func (c *Client) begin(ctx context.Context, name string, ttl time.Duration) (lease, error) {
+	if c == nil || len(c.voters) == 0 {
+		return lease{}, invalidClient()
+	}
+	if err := checkName(name); err != nil {
+		return lease{}, err
+	}
+	l, err := c.opts.lease(ttl)
+	if err != nil {
+		return lease{}, err
+	}
+	if err := c.refused(); err != nil {
+		return lease{}, err
+	}
+	if ctx.Err() != nil {
+		return lease{}, endedBy(ctx, name, nil)
+	}
+	return l, c.awaitConnected(ctx, name)
+}
+
+// endedBy returns the error of an acquisition whose caller's context ended.
+func endedBy(ctx context.Context, name string, last *QuorumError) error {
+	if last == nil {
+		last = &QuorumError{Op: OpAcquire.String(), Name: name}
+	}
+	return last.withContext(ctx)
+}
+
+// A failure is an acquisition that did not succeed.
+type failure struct {
+	claim   *claim
+	err     error        // for the caller
+	decided *QuorumError // the last attempt that was decided; nil: none was
+	final   bool         // trying again cannot help
+}
+
+// acquire makes attempts until one succeeds, somebody holds the lock, the nodes
+// cannot make a quorum, or a split was not settled in settleTries.
+func (c *Client) acquire(ctx context.Context, name string, l lease) (*Lock, *failure) {
+	var candidate string // could have been the holder at the last try
+	for try := 0; ; try++ {
+		a := &attempt{client: c, ctx: ctx, lease: l, claim: c.newClaim(name, l.ttl)}
+		lock, interrupted := a.run()
+		if lock != nil {
+			c.opts.Trace.attempt(ctx, name, try+1, a.elapsed, nil)
+			return lock, nil
+		}
+		if interrupted != nil {
+			return nil, c.interrupted(ctx, name, a.claim, interrupted)
+		}
+
+		found := a.classify()
+		if a.candidate != "" && a.candidate == candidate {
+			found.class = ErrHeld // it could have a quorum, and is still there
+		}
+		candidate = a.candidate
+		again := found.class == nil && try+1 < settleTries
+		if found.class == nil && !again {
+			found.class = ErrNoQuorum
+		}
+		c.opts.Trace.attempt(ctx, name, try+1, a.elapsed, found)
+		if !again {
+			return nil, &failure{claim: a.claim, err: found, decided: found, final: a.hopeless}
+		}
+
+		wait := a.claim.random(max(settleBase, 2*a.roundTrip) << try)
+		if err := c.sleep(ctx, name, wait); err != nil {
+			return nil, c.interrupted(ctx, name, a.claim, err)
+		}
+	}
+}
+
+// interrupted makes the failure of an acquisition that ctx or the client's end
+// broke off.
+func (c *Client) interrupted(ctx context.Context, name string, cl *claim, err error) *failure {
+	if ctx.Err() != nil {
+		err = endedBy(ctx, name, nil)
+	}
+	return &failure{claim: cl, err: err, final: true}
+}
+
+// An attempt is one round of SETs under a token of its own and, unless it wins,
+// its undo.
+type attempt struct {
+	client *Client
+	ctx    context.Context
+	lease  lease
+	claim  *claim
+
+	elapsed   time.Duration // T2 - T1
+	roundTrip time.Duration // the longest seen
+	hopeless  bool          // configuration errors rule out a quorum
+	votes     []NodeResult  // what the nodes said to the SET
+	undone    []NodeResult  // what they said to the undo; nil: it was not waited for
+	late      bool          // a quorum said yes, too slowly
+	candidate string        // with class nil: a token that could have a quorum
+}
+
+// run returns a lock, or nil and why the attempt was broken off, or nil and nil
+// if it failed: then classify tells why.
+func (a *attempt) run() (*Lock, error) {
+	c := a.client
+	r := a.claim.newRound(OpAcquire, a.lease.ttl, c.need)
+	r.ask()
+	if err := r.wait(a.ctx, c.draining); err != nil {
+		a.claim.undo()
+		return nil, err
+	}
+	now := c.now()
+	a.elapsed = now - r.start
+	decision, ballots := r.result()
+	if decision == quorum.Won {
+		lock := c.newLock(a.claim, a.lease, r.start+a.lease.ttl-a.lease.drift, now)
+		if lock != nil {
+			return lock, nil
+		}
+		a.late = true
+	}
+	undo := a.claim.undo()
+	a.votes = ballots
+	for _, v := range ballots {
+		a.roundTrip = max(a.roundTrip, v.Elapsed)
+	}
+	return nil, a.awaitUndo(undo, r.start+c.opts.NodeTimeout-now)
+}
+
+// awaitUndo waits for the undo as long as the attempt may still take.
+func (a *attempt) awaitUndo(undo *round, left time.Duration) error {
+	if undo == nil || left <= 0 {
+		return nil
+	}
+	timer := a.client.opts.Clock.AfterFunc(left, undo.votes.Close)
+	defer timer.Stop()
+	if err := undo.wait(a.ctx, a.client.draining); err != nil {
+		return err
+	}
+	_, a.undone = undo.result()
+	return nil
+}
+
+// classify says why the attempt failed. The class is nil if another try can
+// tell: contenders split the nodes, or somebody could hold a quorum together
+// with nodes that are silent.
+func (a *attempt) classify() *QuorumError {
+	c := a.client
+	e := &QuorumError{Op: OpAcquire.String(), Name: a.claim.name, Need: c.need, Nodes: a.votes, Late: a.late}
+	if a.late {
+		e.class = ErrNoQuorum
+		return e
+	}
+	faults, silent, hopeless := 0, 0, 0
+	for i := range e.Nodes {
+		n := &e.Nodes[i]
+		if !n.Vote.replied() || n.Vote == VoteError {
+			faults++
+		}
+		if isConfig(n.Err) {
+			hopeless++
+		}
+		if !a.sees(i) {
+			silent++
+		}
+		if a.undone != nil && a.undone[i].found != "" {
+			n.found, n.Holder = a.undone[i].found, a.undone[i].Holder
+		}
+	}
+	spare := len(e.Nodes) - c.need // as many may fail
+	a.hopeless = hopeless > spare
+	holder := e.holder(c.orphans.has)
+	switch {
+	case holder.nodes >= c.need:
+		e.class = ErrHeld
+	case holder.nodes > 0 && holder.nodes+silent >= c.need:
+		a.candidate = holder.value // look again
+	case faults > spare:
+		e.class = ErrNoQuorum
+	}
+	return e
+}
+
+// sees reports whether the attempt knows what node i holds beside our own key.
+func (a *attempt) sees(i int) bool {
+	if a.undone != nil && a.undone[i].Vote.replied() && a.undone[i].Vote != VoteError {
+		return true
+	}
+	return a.votes[i].Vote == VoteYes || a.votes[i].found != ""
+}
+
+// undo starts to remove the claim from every node and returns at once. It
+// returns nil if somebody did before. The round ends when every node that is
+// not suspect has answered, or when they show who holds the lock.
+func (c *claim) undo() *round {
+	if !c.close() {
+		return nil
+	}
+	client := c.client
+	suspects, _ := client.census()
+	waited := 0
+	for i := range client.voters {
+		if suspects&(1<<i) == 0 {
+			waited++
+		}
+	}
+	r := c.newRound(OpRelease, 0, max(waited, 1))
+	r.undoing = true
+	r.start = client.now()
+	for i, v := range client.voters {
+		r.add(i)
+		if suspects&(1<<i) != 0 {
+			r.votes.Answer(i, quorum.Fault, NodeResult{Node: v.name, Err: errSuspect})
+		}
+	}
+	client.orphans.add(c.value)
+	client.enter()
+	r.onDone = func() {
+		client.orphans.remove(c.value)
+		client.leave()
+	}
+	r.send()
+	return r
+}

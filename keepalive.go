@@ -1,0 +1,170 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/quorumlock/redlock/clock"
+)
+
+// KeepAlive says how a lock is extended automatically.
+type KeepAlive struct {
+	// Every is the time from one extension to the next. It must leave room
+	// before the loss: less than TTL - drift - StopMargin. Default TTL/3.
+	// A failed extension is tried again sooner.
+	Every time.Duration
+
+	// MaxHold bounds the whole time from the acquisition to the lock's end;
+	// 0: no bound. It caps automatic extension only: it does not cut what the
+	// acquisition or Extend granted.
+	MaxHold time.Duration
+
+	// MaxCount bounds the number of automatic extensions; 0: no bound.
+	MaxCount int
+}
+
+func (k KeepAlive) check() error {
+	switch {
+	case k.Every < 0:
+		return invalidOption("KeepAlive.Every", k.Every, "at least 0")
+	case k.MaxHold < 0:
+		return invalidOption("KeepAlive.MaxHold", k.MaxHold, "at least 0")
+	case k.MaxCount < 0:
+		return invalidOption("KeepAlive.MaxCount", k.MaxCount, "at least 0")
+	}
+	return nil
+}
+
+// or returns k with its zero fields taken from other.
+func (k KeepAlive) or(other KeepAlive) KeepAlive {
+	if k.Every == 0 {
+		k.Every = other.Every
+	}
+	if k.MaxHold == 0 {
+		k.MaxHold = other.MaxHold
+	}
+	if k.MaxCount == 0 {
+		k.MaxCount = other.MaxCount
+	}
+	return k
+}
+
+// every returns the interval for a TTL.
+func (k KeepAlive) every(ttl time.Duration) time.Duration {
+	if k.Every > 0 {
+		return k.Every
+	}
+	return ttl / 3
+}
+
+// A keeper extends one lock automatically. It has a timer and, only during an
+// extension, a goroutine. The lock's mutex guards it.
+type keeper struct {
+	settings KeepAlive
+	timer    clock.Timer
+	count    int  // extensions so far
+	capped   bool // a cap was reached: the lock is left to run out
+}
+
+// KeepAlive extends the lock automatically, each time to the TTL of its last
+// grant, until it is released or lost, a cap is reached, or the client closes.
+// Zero fields of k are taken from Options.KeepAlive, and then mean an interval
+// of TTL/3 and no caps. A failed extension is tried again well before the lock
+// is lost. At a cap the lock is left to run out: then it is lost with the cause
+// ErrMaxHold. Calling it again replaces the settings and keeps the counts.
+//
+// The error wraps ErrInvalid, ErrLost, ErrReleased or ErrClosed; keep-alive is
+// then as it was.
+func (l *Lock) KeepAlive(k KeepAlive) error {
+	if !l.ok() {
+		return errNilLock("KeepAlive")
+	}
+	if err := k.check(); err != nil {
+		return err
+	}
+	if err := l.Err(); err != nil {
+		return err
+	}
+	k = k.or(l.client.opts.KeepAlive)
+	now := l.client.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reason != nil {
+		return l.reason
+	}
+	lease, err := l.client.opts.lease(l.ttl)
+	if err != nil {
+		return err
+	}
+	every := k.every(l.ttl)
+	if limit := lease.ttl - lease.drift - lease.margin; every >= limit {
+		return fmt.Errorf("redlock: %w: KeepAlive.Every %v, want less than TTL %v - drift %v - StopMargin %v",
+			ErrInvalid, every, lease.ttl, lease.drift, lease.margin)
+	}
+	if l.keeper == nil {
+		l.keeper = &keeper{timer: l.client.opts.Clock.AfterFunc(l.nextLocked(every, now), l.keep)}
+	} else {
+		l.keeper.timer.Reset(l.nextLocked(every, now))
+	}
+	l.keeper.settings = k
+	return nil
+}
+
+// nextLocked returns how long to wait so that the next extension comes every
+// after the last grant. l.mu is held.
+func (l *Lock) nextLocked(every, now time.Duration) time.Duration {
+	granted := l.end - l.ttl // or a little earlier: by the drift
+	return min(max(granted+every-now, 0), every)
+}
+
+// keep makes one automatic extension and sets the time of the next.
+func (l *Lock) keep() {
+	ctx := context.Background()
+	turn := l.turn()
+	turn <- struct{}{}
+	defer func() { <-turn }()
+	if l.Err() != nil {
+		return
+	}
+	to, ok := l.nextLease()
+	if !ok {
+		return
+	}
+	err := l.extend(ctx, to)
+
+	now := l.client.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reason != nil {
+		return
+	}
+	k := l.keeper
+	every := k.settings.every(l.ttl)
+	if err == nil {
+		k.count++
+		k.timer.Reset(every)
+		return
+	}
+	// A quarter of what is left: some tries more, the closer the sooner, and
+	// never in a hurry that would hurt nodes in trouble.
+	k.timer.Reset(min(every, max((l.lostAt-now)/4, l.client.opts.RetryMin)))
+}
+
+// nextLease returns what to extend the lock to, or false if a cap forbids to.
+func (l *Lock) nextLease() (lease, bool) {
+	now := l.client.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := l.keeper
+	ttl := l.ttl
+	if k.settings.MaxHold > 0 {
+		ttl = min(ttl, l.since+k.settings.MaxHold-now)
+	}
+	to, err := l.client.opts.lease(ttl)
+	if err != nil || now+to.ttl-to.drift <= l.end || k.settings.MaxCount > 0 && k.count >= k.settings.MaxCount {
+		k.capped = true
+		return lease{}, false
+	}
+	return to, true
+}

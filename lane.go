@@ -1,0 +1,287 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// laneQueue bounds the requests that wait in a lane. OpRelease is taken beyond
+// it: a key that is not deleted costs others its whole TTL.
+const laneQueue = 16_384
+
+// pipelineLimit bounds the requests of one pipeline, which share one deadline.
+const pipelineLimit = 1000
+
+// Pauses between attempts to connect after a failure.
+const (
+	minRedial = 20 * time.Millisecond
+	maxRedial = time.Second
+)
+
+// A lane is one connection to a Redis master with one sender, which takes all
+// that has come while its last pipeline was under way and sends it as the next.
+// So a lane has as few system calls as the load allows, and commands leave in
+// the order in which they came.
+//
+// Connecting is detached from requests. A request waits for a connection that is
+// being made, until its time is over, unless the last attempt to connect has
+// failed: then it is answered at once.
+type lane struct {
+	options        *redis.Options
+	connectTimeout time.Duration
+	life           context.Context // ends with the node
+
+	mu      sync.Mutex
+	queue   []queued      // guarded by mu
+	link    *link         // the connection; nil: none; guarded by mu
+	dialing *dialing      // the attempt to connect under way; nil: none; guarded by mu
+	failed  error         // the last attempt's error, if it failed; guarded by mu
+	redial  time.Time     // no attempt before; guarded by mu
+	pause   time.Duration // from one failed attempt to the next; guarded by mu
+	running bool          // the sender runs; guarded by mu
+
+	wake chan struct{} // has room for one; tells the sender that something changed
+}
+
+type queued struct {
+	r        *Request
+	deadline time.Time
+}
+
+func newLane(life context.Context, opt *redis.Options, connectTimeout time.Duration) *lane {
+	return &lane{
+		options: opt, connectTimeout: connectTimeout, life: life,
+		wake: make(chan struct{}, 1),
+	}
+}
+
+// send queues a request.
+func (l *lane) send(r *Request) {
+	q := queued{r, time.Now().Add(r.Timeout)}
+	l.mu.Lock()
+	var refused error
+	switch {
+	case l.life.Err() != nil:
+		refused = ErrClosed
+	case len(l.queue) >= laneQueue && r.Op != OpRelease:
+		refused = errQueueFull
+	default:
+		l.queue = append(l.queue, q)
+		l.startLocked()
+	}
+	l.mu.Unlock()
+	if refused != nil {
+		r.Answer(Answer{Vote: VoteNotSent, Err: refused})
+		return
+	}
+	l.notify()
+}
+
+var errQueueFull = errors.New("too many requests wait for this node")
+
+func (l *lane) notify() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// startLocked starts the sender with the lane's first use. l.mu is held.
+func (l *lane) startLocked() {
+	if !l.running {
+		l.running = true
+		go l.run()
+	}
+}
+
+// run is the sender.
+func (l *lane) run() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	rested := true // has waited since the last pipeline
+	for l.life.Err() == nil {
+		k, next, failed := l.state()
+		switch {
+		case failed != nil:
+			l.answerAll(failed)
+		case k != nil && rested && !next.IsZero() && !k.alive():
+			l.lose(k)
+		case k != nil && !next.IsZero():
+			// Whoever is about to send gets the chance to: larger pipelines,
+			// fewer system calls.
+			runtime.Gosched()
+			l.exchange(k, l.take())
+			rested = false
+		default:
+			rested = true
+			l.rest(timer, next)
+		}
+	}
+	l.answerAll(ErrClosed)
+	l.mu.Lock()
+	k := l.link
+	l.mu.Unlock()
+	if k != nil {
+		l.lose(k)
+	}
+}
+
+// state returns the connection, if there is one, the deadline of the oldest
+// request, if there is one, and why requests cannot even wait, if so. It sees to
+// it that a connection is being made if one is wanted.
+func (l *lane) state() (k *link, next time.Time, failed error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) == 0 {
+		return l.link, time.Time{}, nil
+	}
+	if l.link == nil {
+		if !time.Now().Before(l.redial) {
+			l.dialLocked()
+		}
+		failed = l.failed
+	}
+	return l.link, l.queue[0].deadline, failed
+}
+
+// rest waits until something changes, or the oldest request's time is over.
+func (l *lane) rest(timer *time.Timer, next time.Time) {
+	if next.IsZero() {
+		select {
+		case <-l.wake:
+		case <-l.life.Done():
+		}
+		return
+	}
+	timer.Reset(time.Until(next))
+	select {
+	case <-l.wake:
+	case <-l.life.Done():
+	case <-timer.C:
+		l.expire()
+	}
+}
+
+// take takes the next pipeline's requests from the queue.
+func (l *lane) take() []queued {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	batch := l.queue
+	if len(batch) <= pipelineLimit {
+		l.queue = nil
+		return batch
+	}
+	l.queue = append([]queued(nil), batch[pipelineLimit:]...)
+	return batch[:pipelineLimit]
+}
+
+// answerAll answers all that waits: nothing was sent.
+func (l *lane) answerAll(err error) {
+	l.mu.Lock()
+	queue := l.queue
+	l.queue = nil
+	l.mu.Unlock()
+	for _, q := range queue {
+		q.r.withdraw(err)
+	}
+}
+
+// expire answers the requests whose time is over.
+func (l *lane) expire() {
+	now := time.Now()
+	l.mu.Lock()
+	n := 0
+	for n < len(l.queue) && !now.Before(l.queue[n].deadline) {
+		n++
+	}
+	over := l.queue[:n:n]
+	l.queue = l.queue[n:]
+	l.mu.Unlock()
+	for _, q := range over {
+		q.r.withdraw(ErrNodeTimeout)
+	}
+}
+
+// exchange sends the batch as one pipeline and answers it.
+func (l *lane) exchange(k *link, batch []queued) {
+	now := time.Now()
+	var deadline time.Time // the newest member's: each caller waits on his own
+	requests := make([]*Request, 0, len(batch))
+	for _, q := range batch {
+		if !now.Before(q.deadline) {
+			q.r.withdraw(ErrNodeTimeout)
+			continue
+		}
+		if q.r.Begin() {
+			requests = append(requests, q.r)
+			if deadline.Before(q.deadline) {
+				deadline = q.deadline
+			}
+		}
+	}
+	if len(requests) == 0 {
+		return
+	}
+	ctx := deadlineContext{context.Background(), deadline}
+	cmds := make([]redis.Cmder, len(requests))
+	for i, r := range requests {
+		cmds[i] = redis.NewCmd(ctx, r.encode().args...)
+	}
+	k.do(ctx, cmds)
+	l.evalUnknown(ctx, k, requests, cmds)
+	broken := false
+	for i := range requests {
+		broken = broken || breaksLink(cmds[i].Err())
+	}
+	if broken { // before the answers: they may lead to new requests
+		l.lose(k)
+	}
+	for i, r := range requests {
+		a := answerOf(r.Op, cmds[i].(*redis.Cmd))
+		if a.Vote == VoteUnknown && l.life.Err() != nil {
+			a.Err = ErrClosed
+		}
+		r.Answer(a)
+	}
+}
+
+// evalUnknown sends scripts that the server does not know again, with their
+// source and under the same deadline.
+func (l *lane) evalUnknown(ctx context.Context, k *link, requests []*Request, cmds []redis.Cmder) {
+	var again []redis.Cmder
+	for i, cmd := range cmds {
+		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+			cmds[i] = redis.NewCmd(ctx, requests[i].encode().eval...)
+			again = append(again, cmds[i])
+		}
+	}
+	if len(again) > 0 {
+		k.do(ctx, again)
+	}
+}
+
+// breaksLink reports whether an error ends the connection: one of the network,
+// or a reply after which go-redis gives it up, because the server is not the
+// master that it was.
+func breaksLink(err error) bool {
+	var reply redis.Error
+	if err == nil || errors.Is(err, redis.Nil) {
+		return false
+	}
+	return !errors.As(err, &reply) || redis.HasErrorPrefix(err, "READONLY") || redis.HasErrorPrefix(err, "MOVED")
+}
+
+// A deadlineContext has a deadline and nothing else. go-redis reads it as the
+// limit of the socket; a timer, which a context of package context has, would
+// be set and stopped for nothing.
+type deadlineContext struct {
+	context.Context
+	deadline time.Time
+}
+
+func (c deadlineContext) Deadline() (time.Time, bool) { return c.deadline, true }

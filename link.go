@@ -1,0 +1,185 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A link is one connection: a go-redis client that is asked for no second one.
+// A client of its own for each keeps go-redis from dialing, retrying or
+// switching connections behind our back.
+type link struct {
+	client *redis.Client
+	conn   *redis.Conn
+	raw    net.Conn    // the socket, below TLS
+	forget func() bool // stops closing raw at the end of the lane's life
+}
+
+// do sends commands as one pipeline, or a single one directly. What came of them
+// is in them.
+func (k *link) do(ctx context.Context, cmds []redis.Cmder) {
+	if len(cmds) == 1 {
+		k.conn.Process(ctx, cmds[0]) //nolint:errcheck // the command has it
+		return
+	}
+	pipe := k.conn.Pipeline()
+	for _, cmd := range cmds {
+		pipe.Process(ctx, cmd) //nolint:errcheck // only queues
+	}
+	pipe.Exec(ctx) //nolint:errcheck // the commands have it
+}
+
+// close closes the socket first: a TLS goodbye to a server that hangs takes
+// seconds.
+func (k *link) close() {
+	if k.forget != nil {
+		k.forget()
+	}
+	if k.raw != nil {
+		k.raw.Close()
+	}
+	k.conn.Close()
+	k.client.Close()
+}
+
+// A dialing is one attempt to connect.
+type dialing struct {
+	done chan struct{} // closed when err is set
+	err  error
+}
+
+// dialLocked starts an attempt to connect if none is under way, and returns the
+// one that is. l.mu is held.
+func (l *lane) dialLocked() *dialing {
+	l.startLocked() // it closes the connection in the end
+	if l.dialing == nil {
+		l.dialing = &dialing{done: make(chan struct{})}
+		go l.dial(l.dialing)
+	}
+	return l.dialing
+}
+
+func (l *lane) dial(d *dialing) {
+	k, err := l.open()
+	l.mu.Lock()
+	l.dialing = nil
+	if err == nil && l.life.Err() != nil {
+		k.close()
+		k, err = nil, ErrClosed
+	}
+	l.link, l.failed, d.err = k, err, err
+	if err == nil {
+		l.pause, l.redial = 0, time.Time{}
+	} else {
+		l.pause = min(max(2*l.pause, minRedial), maxRedial)
+		l.redial = time.Now().Add(l.pause)
+	}
+	l.mu.Unlock()
+	close(d.done)
+	l.notify()
+}
+
+// open makes a connection: dial, TLS, HELLO, AUTH, SELECT, and the scripts, so
+// that the first lock need not send them.
+func (l *lane) open() (*link, error) {
+	ctx, cancel := context.WithTimeout(l.life, l.connectTimeout)
+	defer cancel()
+	k := &link{}
+	opt := *l.options
+	opt.Dialer = func(dialCtx context.Context, network, addr string) (net.Conn, error) {
+		dialCtx, cancel := context.WithCancel(dialCtx)
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)() // go-redis may dial under a context of its own
+		c, err := l.options.Dialer(dialCtx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		k.raw = socket(c)
+		k.forget = context.AfterFunc(l.life, func() { k.raw.Close() })
+		return c, nil
+	}
+	if hook := opt.OnConnect; hook != nil {
+		opt.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
+			if err := hook(ctx, conn); err != nil {
+				return fmt.Errorf("OnConnect: %w", err)
+			}
+			return nil
+		}
+	}
+	k.client = redis.NewClient(&opt)
+	k.conn = k.client.Conn()
+	cmds := []redis.Cmder{
+		redis.NewStringCmd(ctx, "script", "load", extendSource),
+		redis.NewStringCmd(ctx, "script", "load", releaseSource),
+	}
+	k.do(ctx, cmds)
+	if err := connectError(cmds[0].Err()); err != nil {
+		k.close()
+		if l.life.Err() != nil {
+			return nil, ErrClosed
+		}
+		return nil, err
+	}
+	return k, nil
+}
+
+// socket returns what is below TLS.
+func socket(c net.Conn) net.Conn {
+	if secure, ok := c.(interface{ NetConn() net.Conn }); ok {
+		return secure.NetConn()
+	}
+	return c
+}
+
+// connectError tells which errors of the first commands mean that there is no
+// usable connection. A user who may not load scripts has one, and so has a
+// server that is loading its data: it says so itself when it is asked. An error
+// of the handshake comes wrapped, one of the command itself bare.
+func connectError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, bare := err.(redis.Error); bare && !redis.HasErrorPrefix(err, "NOAUTH") { //nolint:errorlint // see above
+		return nil
+	}
+	return fmt.Errorf("connecting: %w", err)
+}
+
+// connect waits until the lane has a connection, or an attempt to get one has
+// failed.
+func (l *lane) connect(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	if l.life.Err() != nil {
+		l.mu.Unlock()
+		return ErrClosed
+	}
+	if l.link != nil {
+		l.mu.Unlock()
+		return nil
+	}
+	d := l.dialLocked()
+	l.mu.Unlock()
+	select {
+	case <-d.done:
+		return d.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// lose gives up a connection.
+func (l *lane) lose(k *link) {
+	l.mu.Lock()
+	if l.link == k {
+		l.link = nil
+	}
+	l.mu.Unlock()
+	k.close()
+}

@@ -1,0 +1,240 @@
+package redlock
+
+import (
+	"context"
+	"crypto/tls"
+	_ "embed" // the scripts
+	"errors"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+	"golang.org/x/sync/errgroup"
+)
+
+//go:embed lua/extend.lua
+var extendSource string
+
+//go:embed lua/release.lua
+var releaseSource string
+
+var (
+	extendScript  = redis.NewScript(extendSource)
+	releaseScript = redis.NewScript(releaseSource)
+)
+
+// An encoded command is what a Redis master is sent for a Command. It is made
+// once and shared by all nodes of a round; nobody changes it.
+type encoded struct {
+	args []any // SET, or EVALSHA
+	eval []any // EVAL, for a server that does not know the script
+}
+
+// encode returns what to send for c, or nil if its Op is unknown.
+func (c *Command) encode() *encoded {
+	if e := c.encoded.Load(); e != nil {
+		return e
+	}
+	var e *encoded
+	ttl := c.TTL.Milliseconds()
+	switch c.Op {
+	case OpAcquire, OpHeal:
+		e = &encoded{args: []any{"set", c.Key, c.Value, "nx", "px", ttl}}
+	case OpExtend:
+		e = encodeScript(extendScript, extendSource, c.Key, c.Value, ttl)
+	case OpRelease:
+		e = encodeScript(releaseScript, releaseSource, c.Key, c.Value)
+	default:
+		return nil
+	}
+	c.encoded.CompareAndSwap(nil, e)
+	return e
+}
+
+func encodeScript(script *redis.Script, source, key string, argv ...any) *encoded {
+	tail := append([]any{1, key}, argv...)
+	return &encoded{
+		args: append([]any{"evalsha", script.Hash()}, tail...),
+		eval: append([]any{"eval", source}, tail...),
+	}
+}
+
+// A redisNode is a Redis master as a Node: a few lanes, each with one
+// connection, and every key in one of them, so that nothing overtakes anything
+// that has the same key.
+type redisNode struct {
+	name  string
+	lanes []*lane
+	end   context.CancelCauseFunc
+}
+
+// lanesPerNode is the number of connections to a node.
+const lanesPerNode = 1
+
+func newRedisNode(opt *redis.Options, connectTimeout time.Duration) *redisNode {
+	life, end := context.WithCancelCause(context.Background())
+	n := &redisNode{name: addressOf(opt), end: end}
+	for range lanesPerNode {
+		n.lanes = append(n.lanes, newLane(life, ownOptions(opt, connectTimeout), connectTimeout))
+	}
+	return n
+}
+
+// addressOf returns the address that go-redis would dial, with host names in
+// lower case: two spellings are one server.
+func addressOf(opt *redis.Options) string {
+	switch addr := opt.Addr; {
+	case addr == "":
+		return "localhost:6379"
+	case opt.Network == "unix" || strings.HasPrefix(addr, "/"):
+		return addr
+	default:
+		return strings.ToLower(addr)
+	}
+}
+
+// ownOptions returns a copy of the caller's options in which nothing bounds,
+// retries or repeats what the lock does. The lock's own time limits come with
+// each command; MaxRetries of -1 matters most: a repeated SET NX whose reply was
+// lost would report our own key as somebody else's.
+func ownOptions(opt *redis.Options, connectTimeout time.Duration) *redis.Options {
+	o := *opt
+	o.MaxRetries = -1
+	o.DialerRetries = 1
+	o.DialTimeout = connectTimeout
+	o.ReadTimeout = connectTimeout // the context's deadline is nearer
+	o.WriteTimeout = connectTimeout
+	o.PoolTimeout = connectTimeout
+	o.ContextTimeoutEnabled = true
+	// A lane makes a client for each connection and takes one from it. The
+	// second place keeps the pool from taking one failed dial for a dead
+	// server and dialing in the background.
+	o.PoolSize = 2
+	o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 0, 0, 0
+	o.ConnMaxIdleTime, o.ConnMaxLifetime = -1, -1
+	o.Limiter = nil
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	if o.Dialer == nil {
+		o.Dialer = dialer(o.TLSConfig)
+	}
+	return &o
+}
+
+// dialer returns go-redis's default dialer, but one that ends with its context
+// in the TLS handshake too.
+func dialer(config *tls.Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	plain := &net.Dialer{KeepAlive: 5 * time.Minute}
+	if config == nil {
+		return plain.DialContext
+	}
+	secure := &tls.Dialer{NetDialer: plain, Config: config}
+	return secure.DialContext
+}
+
+func (n *redisNode) String() string { return n.name }
+
+func (n *redisNode) Connect(ctx context.Context) error {
+	var g errgroup.Group
+	for _, l := range n.lanes {
+		g.Go(func() error { return l.connect(ctx) })
+	}
+	return g.Wait()
+}
+
+func (n *redisNode) Send(r *Request) {
+	if r.encode() == nil {
+		if r.Begin() {
+			r.Answer(Answer{Vote: VoteError, Err: ErrUnsupported})
+		}
+		return
+	}
+	n.lanes[hash(r.Key)%uint32(len(n.lanes))].send(r)
+}
+
+func (n *redisNode) Close() error {
+	n.end(ErrClosed)
+	return nil // the end of their life closes the lanes
+}
+
+// hash is 32-bit FNV-1a.
+func hash(s string) uint32 {
+	h := uint32(2166136261)
+	for i := range len(s) {
+		h = (h ^ uint32(s[i])) * 16777619
+	}
+	return h
+}
+
+// answerOf turns a reply of go-redis into an answer.
+func answerOf(op Op, cmd *redis.Cmd) Answer {
+	reply, err := cmd.Result()
+	var replyErr redis.Error
+	switch {
+	case err == nil:
+		return answerOfReply(op, reply)
+	case errors.Is(err, redis.Nil):
+		if op == OpAcquire || op == OpHeal {
+			return Answer{Vote: VoteForeign} // SET NX does not say whose
+		}
+		return Answer{Vote: VoteAbsent}
+	case errors.As(err, &replyErr):
+		return Answer{Vote: VoteError, Err: err}
+	default:
+		return Answer{Vote: VoteUnknown, Err: nodeError(err)}
+	}
+}
+
+func answerOfReply(op Op, reply any) Answer {
+	switch reply := reply.(type) {
+	case int64:
+		if reply == 1 && (op == OpExtend || op == OpRelease) {
+			return Answer{Vote: VoteYes}
+		}
+	case string:
+		if op == OpExtend || op == OpRelease {
+			return Answer{Vote: VoteForeign, Value: reply}
+		}
+		if reply == "OK" {
+			return Answer{Vote: VoteYes}
+		}
+	}
+	// Not a server that keeps to the protocol: who knows what it did.
+	return Answer{Vote: VoteUnknown, Err: errBadReply}
+}
+
+var errBadReply = errors.New("reply that makes no sense")
+
+// nodeError replaces a time-out of the network by ErrNodeTimeout.
+func nodeError(err error) error {
+	var timeout net.Error
+	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
+		return ErrNodeTimeout
+	}
+	return err
+}
+
+// parseURL is redis.ParseURL with errors that hold nothing of the URL.
+func parseURL(s string) (*redis.Options, error) {
+	u, err := url.Parse(s)
+	if err != nil {
+		return nil, errors.New("does not parse as a URL")
+	}
+	switch u.Scheme {
+	case "redis", "rediss":
+		if u.Host == "" {
+			return nil, errors.New("has no host")
+		}
+	case "unix":
+	default:
+		return nil, errors.New("has a scheme other than redis, rediss and unix")
+	}
+	opt, err := redis.ParseURL(s)
+	if err != nil {
+		return nil, errors.New("has a path that is not a database number, or an option that go-redis does not know")
+	}
+	return opt, nil
+}

@@ -1,0 +1,129 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quorumlock/redlock/quorum"
+)
+
+// A release is one round of Lock.Release. Calls that come while it is under way
+// share it.
+type release struct {
+	done chan struct{} // closed when err is set
+	err  error
+}
+
+// Release gives the lock up and deletes its key on every node where it is still
+// ours. Whatever the result, the handle is not held afterwards, keep-alive has
+// ended and no extension is sent any more. It ignores the cancellation of ctx,
+// whose values reach Trace, and returns at a quorum of confirmations, at most
+// NodeTimeout later; the rest goes on without the caller.
+//
+//   - nil: nothing of the lock is left on a quorum of nodes, and it had not
+//     ended before the call.
+//   - ErrLost: the lock had ended before the call, or nodes had lost it, so that
+//     somebody else may have run. Its keys are deleted all the same.
+//   - ErrNoQuorum: too few nodes confirmed. Calling Release again tries again;
+//     until then the client goes on by itself, and where it cannot, the keys run
+//     out with their TTL.
+//   - ErrReleased: it was released already; one of several calls at the same
+//     time has the nil.
+//   - ErrClosed: the client is closed; nothing was sent, the keys run out with
+//     their TTL.
+//   - ErrInvalid: l is nil or zero.
+func (l *Lock) Release(ctx context.Context) error {
+	if !l.ok() {
+		return errNilLock("Release")
+	}
+	err := l.release()
+	l.client.opts.Trace.released(ctx, l.claim.name, err)
+	return err
+}
+
+func (l *Lock) release() error {
+	now := l.client.now()
+	l.check(now)
+
+	l.mu.Lock()
+	if l.outcome != nil {
+		defer l.mu.Unlock()
+		return l.again(l.outcome.err)
+	}
+	if under := l.releasing; under != nil {
+		l.mu.Unlock()
+		<-under.done
+		return l.again(under.err)
+	}
+	this := &release{done: make(chan struct{})}
+	l.releasing = this
+	if !l.released {
+		l.released, l.late = true, now >= l.end || l.denied
+	}
+	late := l.late
+	if l.reason == nil {
+		l.endLocked(ErrReleased)
+	} else {
+		l.mu.Unlock()
+	}
+
+	err := l.deleteEverywhere(late)
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.releasing, this.err = nil, err
+	if err == nil || !isRepeatable(err) {
+		l.outcome = this
+	}
+	close(this.done)
+	return err
+}
+
+// again returns what a call gets that shares a release with the one that made
+// it, whose result is err.
+func (l *Lock) again(err error) error {
+	if err == nil {
+		return &endError{name: l.claim.name, class: ErrReleased}
+	}
+	return err
+}
+
+func isRepeatable(err error) bool {
+	e, ok := err.(*QuorumError) //nolint:errorlint // made just now, not wrapped
+	return ok && e.class == ErrNoQuorum
+}
+
+// deleteEverywhere runs the round. late: the lock had ended before.
+func (l *Lock) deleteEverywhere(late bool) error {
+	c := l.client
+	if c.isClosed() {
+		return &endError{name: l.claim.name, class: ErrClosed}
+	}
+	l.claim.close()
+	r := l.claim.newRound(OpRelease, 0, c.need)
+	c.orphans.add(l.claim.value)
+	c.enter()
+	r.onDone = func() {
+		c.orphans.remove(l.claim.value)
+		c.leave()
+	}
+	r.ask()
+	if err := r.wait(context.Background(), c.life); err != nil {
+		return &endError{name: l.claim.name, class: ErrClosed}
+	}
+	decision, results := r.result()
+	e := &QuorumError{Op: OpRelease.String(), Name: l.claim.name, Need: c.need, Nodes: results}
+	switch {
+	case late:
+		return &endError{name: l.claim.name, class: ErrLost, why: []error{errEnded}}
+	case !l.claim.couldHold():
+		e.class = ErrLost
+		return e
+	case decision != quorum.Won:
+		e.class = ErrNoQuorum
+		return e
+	}
+	return nil
+}
+
+var errEnded = errors.New("it had ended before the release")

@@ -1,0 +1,230 @@
+package redlock
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/quorum"
+)
+
+// A round is one command on every node: it sends the requests, counts the
+// answers, and gives up on what is unanswered after NodeTimeout.
+type round struct {
+	claim    *claim
+	command  Command
+	start    time.Duration // just before the first send
+	requests []Request     // by node; those not made have a nil Command
+	votes    *quorum.Round[NodeResult]
+	pending  atomic.Int32 // requests not answered
+	closed   atomic.Bool  // nobody waits for the votes any more
+
+	undoing bool // every answer counts, whatever it says
+	force   bool // suspects are asked like the others
+
+	onDone func() // told when all requests are answered; nil: nobody is
+
+	agreed atomic.Bool // an extension: a quorum has agreed
+
+	mu        sync.Mutex
+	timer     clock.Timer // guarded by mu until the first send
+	foreign   string      // an undo: the first foreign value found; guarded by mu
+	holders   int         // how many nodes have it; guarded by mu
+	forgetful uint64      // an extension: nodes that had lost the key; guarded by mu
+}
+
+func (c *claim) newRound(op Op, ttl time.Duration, need int) *round {
+	n := len(c.client.voters)
+	return &round{
+		claim:    c,
+		command:  Command{Op: op, Key: c.key, Value: c.value, TTL: ttl},
+		requests: make([]Request, n),
+		votes:    quorum.NewRound[NodeResult](n, need),
+	}
+}
+
+// ask starts the round on all nodes at once. Suspects are asked only as their
+// probe and not waited for, unless the others cannot make a quorum.
+func (r *round) ask() {
+	c := r.claim.client
+	suspects, able := c.census()
+	r.force = able < c.need
+	r.start = c.now()
+	for i := range c.voters {
+		r.add(i)
+		if !r.force && suspects&(1<<i) != 0 {
+			r.votes.Doubt(i)
+		}
+	}
+	r.send()
+}
+
+// add makes the request for a node.
+func (r *round) add(i int) {
+	req := &r.requests[i]
+	req.Command, req.Timeout, req.to, req.index = &r.command, r.claim.client.opts.NodeTimeout, r, i
+	r.pending.Add(1)
+}
+
+// send sends the requests made, and sets the time limit.
+func (r *round) send() {
+	r.mu.Lock() // expire may come before the assignment
+	r.timer = r.claim.client.opts.Clock.AfterFunc(r.claim.client.opts.NodeTimeout, r.expire)
+	r.mu.Unlock()
+	for i := range r.requests {
+		if req := &r.requests[i]; req.Command != nil {
+			r.claim.send(req)
+		}
+	}
+}
+
+// answered implements receiver.
+func (r *round) answered(req *Request, a Answer) {
+	r.took(req, a, r.claim.record(req, a), r.claim.client.now())
+	if r.pending.Add(-1) > 0 {
+		return
+	}
+	r.timer.Stop()
+	if r.onDone != nil {
+		r.onDone()
+	}
+}
+
+// took draws the consequences of an answer.
+func (r *round) took(req *Request, a Answer, o outcome, now time.Duration) {
+	i, v := req.index, r.claim.client.voters[req.index]
+	v.heard(req, a, now)
+	if o.settled {
+		v.settled(r.claim.value, now)
+	}
+	r.votes.Answer(i, r.voteOf(a, o), r.nodeResult(i, a, now))
+	if r.undoing && a.Vote == VoteForeign {
+		r.found(a.Value)
+	}
+	switch {
+	case r.command.Op == OpExtend && a.Vote == VoteAbsent:
+		r.forgot(i)
+	case r.command.Op == OpHeal && a.Vote == VoteYes:
+		r.claim.client.opts.Trace.healed(v.name, r.claim.name)
+	}
+	if o.hunt {
+		r.claim.orphaned(i, o.unanswered, minPause, now)
+	}
+	if o.next != nil {
+		r.claim.dispatch(o.next)
+	}
+}
+
+// voteOf tells what an answer counts as.
+func (r *round) voteOf(a Answer, o outcome) quorum.Vote {
+	switch {
+	case r.undoing, o.confirmed:
+		return quorum.Yes
+	case r.command.Op == OpRelease:
+		return quorum.Fault
+	default:
+		return voteOf(a.Vote)
+	}
+}
+
+func (r *round) nodeResult(i int, a Answer, now time.Duration) NodeResult {
+	res := NodeResult{Node: r.claim.client.voters[i].name, Vote: a.Vote, Err: a.Err, Elapsed: now - r.start}
+	if a.Vote == VoteForeign {
+		res.setFound(a.Value)
+	}
+	return res
+}
+
+// found ends an undo early when a quorum of nodes turns out to hold one foreign
+// value: the rest cannot change who holds the lock.
+func (r *round) found(value string) {
+	if value == "" || r.claim.client.orphans.has(value) {
+		return
+	}
+	r.mu.Lock()
+	if r.foreign == "" {
+		r.foreign = value
+	}
+	if r.foreign == value {
+		r.holders++
+	}
+	held := r.holders >= r.claim.client.need
+	r.mu.Unlock()
+	if held {
+		r.votes.Close()
+	}
+}
+
+// expire gives up on what is unanswered.
+//
+// A release may have had to wait for its predecessor, which may have used up the
+// time: so a round of releases only lets its waiter go at first, and gives up
+// on the nodes when it has waited as long again.
+func (r *round) expire() {
+	again := r.closed.Swap(true)
+	if r.command.Op == OpRelease && !again {
+		r.votes.Close()
+		r.mu.Lock()
+		r.timer.Reset(r.claim.client.opts.NodeTimeout)
+		r.mu.Unlock()
+		return
+	}
+	for i := range r.requests {
+		if req := &r.requests[i]; req.Command != nil {
+			r.giveUp(req)
+		}
+	}
+	r.votes.Close()
+}
+
+func (r *round) giveUp(req *Request) {
+	why := errWithdrawn
+	if r.claim.isBusy(req) {
+		why = ErrNodeTimeout // the node had it all the time
+	}
+	if req.withdraw(why) {
+		return
+	}
+	if o, gaveUp := r.claim.giveUp(req); gaveUp {
+		r.took(req, Answer{Vote: VoteUnknown, Err: ErrNodeTimeout}, o, r.claim.client.now())
+	}
+}
+
+// wait waits for the decision, at most until one of the contexts ends, and
+// returns the cause if one did first.
+func (r *round) wait(ctx, life context.Context) error {
+	select {
+	case <-r.votes.Decided():
+		return nil
+	default:
+	}
+	select {
+	case <-r.votes.Decided():
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-life.Done():
+		return context.Cause(life)
+	}
+}
+
+// result returns the decision and what each node said so far.
+func (r *round) result() (quorum.Decision, []NodeResult) {
+	decision, _, ballots := r.votes.Result()
+	results := make([]NodeResult, len(ballots))
+	for i, b := range ballots {
+		results[i] = b.Answer
+		switch b.Vote {
+		case 0:
+			results[i].Node = r.claim.client.voters[i].name
+		case quorum.Late:
+			results[i] = NodeResult{
+				Node: r.claim.client.voters[i].name, Vote: VoteUnknown,
+				Err: ErrNodeTimeout, Elapsed: r.claim.client.opts.NodeTimeout,
+			}
+		}
+	}
+	return decision, results
+}
