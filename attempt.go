@@ -7,8 +7,9 @@ import (
 	"github.com/quorumlock/redlock/quorum"
 )
 
-// A split is settled by trying again at once, with random waits that double, up
-// to settleTries times in all.
+// A split is settled by trying again soon, after random waits in a window that
+// doubles from settleBase, or twice the round trip, to RetryMax, up to
+// settleTries times in all.
 const (
 	settleTries = 8
 	settleBase  = 2 * time.Millisecond
@@ -32,8 +33,9 @@ const (
 // delivers after all of that lives for ttl.
 //
 // A round takes at most NodeTimeout. If contenders block each other so that
-// nobody holds the lock, TryAcquire settles that with up to 8 rounds and random
-// waits of 2 to 256 ms at most between them, so that one of them gets it.
+// nobody holds the lock, TryAcquire settles that with up to 8 rounds, so that one
+// of them gets it. The random waits between them start below 2 ms, or twice the
+// round trip if that is more, and double, up to RetryMax.
 //
 // The first acquisition of a client first waits until a quorum is connected, at
 // most ConnectTimeout.
@@ -155,7 +157,7 @@ func (c *Client) acquire(ctx context.Context, name string, l lease) (*Lock, *fai
 			return nil, &failure{claim: a.claim, err: found, decided: found, final: a.hopeless}
 		}
 
-		wait := a.claim.random(max(settleBase, 2*a.roundTrip) << try)
+		wait := a.claim.random(min(max(settleBase, 2*a.roundTrip)<<try, c.opts.RetryMax))
 		if err := c.sleep(ctx, name, wait); err != nil {
 			return nil, c.interrupted(ctx, name, a.claim, err)
 		}
@@ -195,23 +197,28 @@ func (a *attempt) run() (*Lock, error) {
 	r := a.claim.newRound(OpAcquire, a.lease.ttl, c.need)
 	r.ask()
 	if err := r.wait(a.ctx, c.draining); err != nil {
-		a.claim.undo()
+		a.claim.undo(false)
 		return nil, err
 	}
 	now := c.now()
 	a.elapsed = now - r.start
-	decision, ballots := r.result()
-	if decision == quorum.Won {
+	if r.won() {
 		lock := c.newLock(a.claim, a.lease, r.start+a.lease.ttl-a.lease.drift, now)
 		if lock != nil {
 			return lock, nil
 		}
 		a.late = true
 	}
-	undo := a.claim.undo()
-	a.votes = ballots
-	for _, v := range ballots {
-		a.roundTrip = max(a.roundTrip, v.Elapsed)
+	if err := c.refused(); err != nil {
+		a.claim.undo(false)
+		return nil, err
+	}
+	undo := a.claim.undo(true)
+	a.votes = r.results()
+	for _, v := range a.votes {
+		if v.Vote.replied() {
+			a.roundTrip = max(a.roundTrip, v.Elapsed)
+		}
 	}
 	return nil, a.awaitUndo(undo, r.start+c.opts.NodeTimeout-now)
 }
@@ -226,7 +233,7 @@ func (a *attempt) awaitUndo(undo *round, left time.Duration) error {
 	if err := undo.wait(a.ctx, a.client.draining); err != nil {
 		return err
 	}
-	_, a.undone = undo.result()
+	a.undone = undo.results()
 	return nil
 }
 
@@ -243,7 +250,7 @@ func (a *attempt) classify() *QuorumError {
 	faults, silent, hopeless := 0, 0, 0
 	for i := range e.Nodes {
 		n := &e.Nodes[i]
-		if !n.Vote.replied() || n.Vote == VoteError {
+		if n.Vote.failed() || n.Vote == 0 && a.undone != nil && a.undone[i].Vote.failed() {
 			faults++
 		}
 		if isConfig(n.Err) {
@@ -272,7 +279,7 @@ func (a *attempt) classify() *QuorumError {
 
 // sees reports whether the attempt knows what node i holds beside our own key.
 func (a *attempt) sees(i int) bool {
-	if a.undone != nil && a.undone[i].Vote.replied() && a.undone[i].Vote != VoteError {
+	if a.undone != nil && a.undone[i].Vote != 0 && !a.undone[i].Vote.failed() {
 		return true
 	}
 	return a.votes[i].Vote == VoteYes || a.votes[i].found != ""
@@ -280,8 +287,9 @@ func (a *attempt) sees(i int) bool {
 
 // undo starts to remove the claim from every node and returns at once. It
 // returns nil if somebody did before. The round ends when every node that is
-// not suspect has answered, or when they show who holds the lock.
-func (c *claim) undo() *round {
+// not suspect has answered, or when they show who holds the lock. look: nodes
+// where nothing was sent are asked too, for what they hold.
+func (c *claim) undo(look bool) *round {
 	if !c.close() {
 		return nil
 	}
@@ -294,7 +302,7 @@ func (c *claim) undo() *round {
 		}
 	}
 	r := c.newRound(OpRelease, 0, max(waited, 1))
-	r.undoing = true
+	r.undoing, r.looking = true, look
 	r.start = client.now()
 	for i, v := range client.voters {
 		r.add(i)

@@ -115,7 +115,7 @@ func (c *claim) dispatch(r *Request) {
 	switch {
 	case closed && r.Op != OpRelease:
 		r.Withdraw()
-	case round.undoing && !touched:
+	case round.undoing && !round.looking && !touched:
 		r.withdraw(errNothing)
 	case !round.force && !v.admit(r, c.client.now()):
 		r.withdraw(errSuspect)

@@ -3,8 +3,6 @@ package redlock
 import (
 	"context"
 	"time"
-
-	"github.com/quorumlock/redlock/quorum"
 )
 
 // Extend makes the lock last for ttl from now, if it does not last longer
@@ -86,13 +84,13 @@ func (l *Lock) extendOnce(ctx context.Context, to lease) error {
 	if err := l.check(now); err != nil {
 		return err // lost or released meanwhile; a late yes counts for nothing
 	}
-	decision, results := r.result()
-	if decision == quorum.Won {
+	if r.won() {
 		l.prolong(to, r.start)
 		r.healForgetful()
 		return l.Err()
 	}
 
+	results := r.results()
 	e := &QuorumError{Op: OpExtend.String(), Name: l.claim.name, Need: l.client.need, Nodes: results, class: ErrNoQuorum}
 	denied := 0
 	for _, n := range results {

@@ -45,6 +45,9 @@ type lane struct {
 	pause   time.Duration // from one failed attempt to the next; guarded by mu
 	running bool          // the sender runs; guarded by mu
 
+	requests []*Request    // the sender's, to be used again
+	cmds     []redis.Cmder // the sender's, to be used again
+
 	wake chan struct{} // has room for one; tells the sender that something changed
 }
 
@@ -103,19 +106,21 @@ func (l *lane) startLocked() {
 func (l *lane) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+	var batch []queued
 	rested := true // has waited since the last pipeline
 	for l.life.Err() == nil {
 		k, next, failed := l.state()
 		switch {
 		case failed != nil:
 			l.answerAll(failed)
-		case k != nil && rested && !next.IsZero() && !k.alive():
+		case k != nil && rested && !next.IsZero() && !k.look():
 			l.lose(k)
 		case k != nil && !next.IsZero():
 			// Whoever is about to send gets the chance to: larger pipelines,
 			// fewer system calls.
 			runtime.Gosched()
-			l.exchange(k, l.take())
+			batch = l.take(batch)
+			l.exchange(k, batch)
 			rested = false
 		default:
 			rested = true
@@ -167,17 +172,19 @@ func (l *lane) rest(timer *time.Timer, next time.Time) {
 	}
 }
 
-// take takes the next pipeline's requests from the queue.
-func (l *lane) take() []queued {
+// take takes the next pipeline's requests from the queue. used is the batch
+// before, whose memory is used again.
+func (l *lane) take(used []queued) []queued {
+	clear(used)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	batch := l.queue
-	if len(batch) <= pipelineLimit {
-		l.queue = nil
-		return batch
+	l.queue = used[:0]
+	if len(batch) > pipelineLimit {
+		l.queue = append(l.queue, batch[pipelineLimit:]...)
+		batch = batch[:pipelineLimit]
 	}
-	l.queue = append([]queued(nil), batch[pipelineLimit:]...)
-	return batch[:pipelineLimit]
+	return batch
 }
 
 // answerAll answers all that waits: nothing was sent.
@@ -207,11 +214,11 @@ func (l *lane) expire() {
 	}
 }
 
-// exchange sends the batch as one pipeline and answers it.
+// exchange sends a batch as one pipeline and answers it.
 func (l *lane) exchange(k *link, batch []queued) {
 	now := time.Now()
-	var deadline time.Time // the newest member's: each caller waits on his own
-	requests := make([]*Request, 0, len(batch))
+	ctx := &deadlineContext{Context: context.Background()}
+	requests, cmds := l.requests[:0], l.cmds[:0]
 	for _, q := range batch {
 		if !now.Before(q.deadline) {
 			q.r.withdraw(ErrNodeTimeout)
@@ -219,27 +226,30 @@ func (l *lane) exchange(k *link, batch []queued) {
 		}
 		if q.r.Begin() {
 			requests = append(requests, q.r)
-			if deadline.Before(q.deadline) {
-				deadline = q.deadline
+			cmds = append(cmds, redis.NewCmd(ctx, q.r.encode()...))
+			if ctx.deadline.Before(q.deadline) {
+				ctx.deadline = q.deadline // the newest member's: each caller waits on his own
 			}
 		}
 	}
-	if len(requests) == 0 {
-		return
+	if len(requests) > 0 {
+		k.do(ctx, cmds)
+		l.evalUnknown(ctx, k, requests, cmds)
+		l.answer(k, requests, cmds)
 	}
-	ctx := deadlineContext{context.Background(), deadline}
-	cmds := make([]redis.Cmder, len(requests))
-	for i, r := range requests {
-		cmds[i] = redis.NewCmd(ctx, r.encode().args...)
-	}
-	k.do(ctx, cmds)
-	l.evalUnknown(ctx, k, requests, cmds)
-	broken := false
-	for i := range requests {
-		broken = broken || breaksLink(cmds[i].Err())
-	}
-	if broken { // before the answers: they may lead to new requests
-		l.lose(k)
+	clear(requests)
+	clear(cmds)
+	l.requests, l.cmds = requests, cmds
+}
+
+// answer hands out the answers. A broken connection is given up before: an
+// answer may lead to new requests.
+func (l *lane) answer(k *link, requests []*Request, cmds []redis.Cmder) {
+	for _, cmd := range cmds {
+		if err := cmd.Err(); err != nil && breaksLink(err) {
+			l.lose(k)
+			break
+		}
 	}
 	for i, r := range requests {
 		a := answerOf(r.Op, cmds[i].(*redis.Cmd))
@@ -255,8 +265,8 @@ func (l *lane) exchange(k *link, batch []queued) {
 func (l *lane) evalUnknown(ctx context.Context, k *link, requests []*Request, cmds []redis.Cmder) {
 	var again []redis.Cmder
 	for i, cmd := range cmds {
-		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
-			cmds[i] = redis.NewCmd(ctx, requests[i].encode().eval...)
+		if err := cmd.Err(); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+			cmds[i] = redis.NewCmd(ctx, requests[i].encodeSource()...)
 			again = append(again, cmds[i])
 		}
 	}
@@ -269,11 +279,10 @@ func (l *lane) evalUnknown(ctx context.Context, k *link, requests []*Request, cm
 // or a reply after which go-redis gives it up, because the server is not the
 // master that it was.
 func breaksLink(err error) bool {
-	var reply redis.Error
-	if err == nil || errors.Is(err, redis.Nil) {
+	if errors.Is(err, redis.Nil) {
 		return false
 	}
-	return !errors.As(err, &reply) || redis.HasErrorPrefix(err, "READONLY") || redis.HasErrorPrefix(err, "MOVED")
+	return !isReply(err) || redis.HasErrorPrefix(err, "READONLY") || redis.HasErrorPrefix(err, "MOVED")
 }
 
 // A deadlineContext has a deadline and nothing else. go-redis reads it as the
@@ -284,4 +293,4 @@ type deadlineContext struct {
 	deadline time.Time
 }
 
-func (c deadlineContext) Deadline() (time.Time, bool) { return c.deadline, true }
+func (c *deadlineContext) Deadline() (time.Time, bool) { return c.deadline, true }

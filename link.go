@@ -15,7 +15,9 @@ import (
 type link struct {
 	client *redis.Client
 	conn   *redis.Conn
+	pipe   redis.Pipeliner
 	raw    net.Conn    // the socket, below TLS
+	look   func() bool // whether raw is still open
 	forget func() bool // stops closing raw at the end of the lane's life
 }
 
@@ -26,11 +28,8 @@ func (k *link) do(ctx context.Context, cmds []redis.Cmder) {
 		k.conn.Process(ctx, cmds[0]) //nolint:errcheck // the command has it
 		return
 	}
-	pipe := k.conn.Pipeline()
-	for _, cmd := range cmds {
-		pipe.Process(ctx, cmd) //nolint:errcheck // only queues
-	}
-	pipe.Exec(ctx) //nolint:errcheck // the commands have it
+	k.pipe.BatchProcess(ctx, cmds...) //nolint:errcheck // only queues
+	k.pipe.Exec(ctx)                  //nolint:errcheck // the commands have it
 }
 
 // close closes the socket first: a TLS goodbye to a server that hangs takes
@@ -99,6 +98,7 @@ func (l *lane) open() (*link, error) {
 			return nil, err
 		}
 		k.raw = socket(c)
+		k.look = looker(k.raw)
 		k.forget = context.AfterFunc(l.life, func() { k.raw.Close() })
 		return c, nil
 	}
@@ -112,6 +112,7 @@ func (l *lane) open() (*link, error) {
 	}
 	k.client = redis.NewClient(&opt)
 	k.conn = k.client.Conn()
+	k.pipe = k.conn.Pipeline()
 	cmds := []redis.Cmder{
 		redis.NewStringCmd(ctx, "script", "load", extendSource),
 		redis.NewStringCmd(ctx, "script", "load", releaseSource),

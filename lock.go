@@ -44,18 +44,19 @@ type Lock struct {
 type contextOf struct{ cancel context.CancelCauseFunc }
 
 // newLock returns a lock that ends at end, or nil if at now too little of its
-// validity is left, or the client is closed.
+// validity is left, or the client is closed or shutting down.
 func (c *Client) newLock(cl *claim, l lease, end, now time.Duration) *Lock {
 	if end-now <= l.margin {
 		return nil
 	}
 	lock := &Lock{client: c, claim: cl, since: now, ttl: l.ttl, end: end, lostAt: end - l.margin}
-	if !c.register(lock) {
-		return nil
-	}
-	lock.mu.Lock()
+	lock.mu.Lock() // whoever finds it registered finds it complete
 	defer lock.mu.Unlock()
 	lock.timer = c.opts.Clock.AfterFunc(lock.lostAt-now, lock.timeIsUp)
+	if !c.register(lock) {
+		lock.timer.Stop()
+		return nil
+	}
 	return lock
 }
 

@@ -89,7 +89,7 @@ type Command struct {
 	Value string        // "<40 hex digits>/<owner>", compared as a whole
 	TTL   time.Duration // whole milliseconds, at least one; zero with OpRelease
 
-	encoded atomic.Pointer[encoded] // what redis.go sends, made once for all nodes
+	encoded atomic.Pointer[[]any] // what redis.go sends
 }
 
 // Vote is what came of a request on one node.
@@ -128,6 +128,9 @@ func (v Vote) String() string {
 
 // replied reports whether the vote is a reply of the server itself.
 func (v Vote) replied() bool { return v >= VoteYes && v <= VoteError }
+
+// failed reports whether the node could not do what it was asked, or be asked.
+func (v Vote) failed() bool { return v >= VoteError }
 
 // An Answer is a node's answer to a request.
 type Answer struct {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	_ "embed" // the scripts
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"strings"
@@ -26,40 +27,36 @@ var (
 	releaseScript = redis.NewScript(releaseSource)
 )
 
-// An encoded command is what a Redis master is sent for a Command. It is made
-// once and shared by all nodes of a round; nobody changes it.
-type encoded struct {
-	args []any // SET, or EVALSHA
-	eval []any // EVAL, for a server that does not know the script
-}
-
-// encode returns what to send for c, or nil if its Op is unknown.
-func (c *Command) encode() *encoded {
-	if e := c.encoded.Load(); e != nil {
-		return e
+// encode returns what to send for c, SET or EVALSHA, or nil if its Op is
+// unknown. It is made once and shared by all nodes of a round; nobody changes it.
+func (c *Command) encode() []any {
+	if args := c.encoded.Load(); args != nil {
+		return *args
 	}
-	var e *encoded
-	ttl := c.TTL.Milliseconds()
+	var args []any
 	switch c.Op {
 	case OpAcquire, OpHeal:
-		e = &encoded{args: []any{"set", c.Key, c.Value, "nx", "px", ttl}}
+		args = []any{"set", c.Key, c.Value, "nx", "px", c.TTL.Milliseconds()}
 	case OpExtend:
-		e = encodeScript(extendScript, extendSource, c.Key, c.Value, ttl)
+		args = []any{"evalsha", extendScript.Hash(), 1, c.Key, c.Value, c.TTL.Milliseconds()}
 	case OpRelease:
-		e = encodeScript(releaseScript, releaseSource, c.Key, c.Value)
+		args = []any{"evalsha", releaseScript.Hash(), 1, c.Key, c.Value}
 	default:
 		return nil
 	}
-	c.encoded.CompareAndSwap(nil, e)
-	return e
+	c.encoded.CompareAndSwap(nil, &args)
+	return args
 }
 
-func encodeScript(script *redis.Script, source, key string, argv ...any) *encoded {
-	tail := append([]any{1, key}, argv...)
-	return &encoded{
-		args: append([]any{"evalsha", script.Hash()}, tail...),
-		eval: append([]any{"eval", source}, tail...),
+// encodeSource is encode with the script's source, for a server that does not
+// know the script.
+func (c *Command) encodeSource() []any {
+	args := append([]any(nil), c.encode()...)
+	args[0], args[1] = "eval", releaseSource
+	if c.Op == OpExtend {
+		args[1] = extendSource
 	}
+	return args
 }
 
 // A redisNode is a Redis master as a Node: a few lanes, each with one
@@ -73,6 +70,18 @@ type redisNode struct {
 
 // lanesPerNode is the number of connections to a node.
 const lanesPerNode = 1
+
+// RedisNode makes a [Node] of the Redis master that opt describes, as [New] does,
+// for whoever wraps or mixes nodes and passes them to [NewFrom]. It does no I/O.
+// connectTimeout is as Options.ConnectTimeout; 0 means 5 s. The error wraps
+// ErrInvalid if opt is nil or connectTimeout is negative.
+func RedisNode(opt *redis.Options, connectTimeout time.Duration) (Node, error) {
+	if opt == nil || connectTimeout < 0 {
+		return nil, fmt.Errorf("redlock: %w: RedisNode with nil options or a negative connect timeout of %v", ErrInvalid, connectTimeout)
+	}
+	setDefault(&connectTimeout, 5*time.Second)
+	return newRedisNode(opt, connectTimeout), nil
+}
 
 func newRedisNode(opt *redis.Options, connectTimeout time.Duration) *redisNode {
 	life, end := context.WithCancelCause(context.Background())
@@ -116,6 +125,9 @@ func ownOptions(opt *redis.Options, connectTimeout time.Duration) *redis.Options
 	o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 0, 0, 0
 	o.ConnMaxIdleTime, o.ConnMaxLifetime = -1, -1
 	o.Limiter = nil
+	if o.Protocol == 0 {
+		o.Protocol = 2 // RESP3 makes go-redis look for push messages, which we have no use for
+	}
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	if o.Dialer == nil {
@@ -172,7 +184,6 @@ func hash(s string) uint32 {
 // answerOf turns a reply of go-redis into an answer.
 func answerOf(op Op, cmd *redis.Cmd) Answer {
 	reply, err := cmd.Result()
-	var replyErr redis.Error
 	switch {
 	case err == nil:
 		return answerOfReply(op, reply)
@@ -181,11 +192,17 @@ func answerOf(op Op, cmd *redis.Cmd) Answer {
 			return Answer{Vote: VoteForeign} // SET NX does not say whose
 		}
 		return Answer{Vote: VoteAbsent}
-	case errors.As(err, &replyErr):
+	case isReply(err):
 		return Answer{Vote: VoteError, Err: err}
 	default:
 		return Answer{Vote: VoteUnknown, Err: nodeError(err)}
 	}
+}
+
+// isReply reports whether err is an error that the server replied.
+func isReply(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
 }
 
 func answerOfReply(op Op, reply any) Answer {

@@ -377,11 +377,11 @@ func (c *Client) census() (suspects uint64, able int) {
 	return suspects, able
 }
 
-// register adds a held lock, unless the client is closed.
+// register adds a held lock, unless the client is closed or shutting down.
 func (c *Client) register(l *Lock) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.isClosed() {
+	if c.draining.Err() != nil {
 		return false
 	}
 	c.locks[l] = struct{}{}

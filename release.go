@@ -3,8 +3,6 @@ package redlock
 import (
 	"context"
 	"errors"
-
-	"github.com/quorumlock/redlock/quorum"
 )
 
 // A release is one round of Lock.Release. Calls that come while it is under way
@@ -111,19 +109,18 @@ func (l *Lock) deleteEverywhere(late bool) error {
 	if err := r.wait(context.Background(), c.life); err != nil {
 		return &endError{name: l.claim.name, class: ErrClosed}
 	}
-	decision, results := r.result()
-	e := &QuorumError{Op: OpRelease.String(), Name: l.claim.name, Need: c.need, Nodes: results}
-	switch {
-	case late:
+	if late {
 		return &endError{name: l.claim.name, class: ErrLost, why: []error{errEnded}}
-	case !l.claim.couldHold():
-		e.class = ErrLost
-		return e
-	case decision != quorum.Won:
-		e.class = ErrNoQuorum
-		return e
 	}
-	return nil
+	held := l.claim.couldHold()
+	if held && r.won() {
+		return nil
+	}
+	e := &QuorumError{Op: OpRelease.String(), Name: l.claim.name, Need: c.need, Nodes: r.results(), class: ErrNoQuorum}
+	if !held {
+		e.class = ErrLost
+	}
+	return e
 }
 
 var errEnded = errors.New("it had ended before the release")

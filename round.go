@@ -22,6 +22,7 @@ type round struct {
 	closed   atomic.Bool  // nobody waits for the votes any more
 
 	undoing bool // every answer counts, whatever it says
+	looking bool // an undo that is also to find out who holds the lock
 	force   bool // suspects are asked like the others
 
 	onDone func() // told when all requests are answered; nil: nobody is
@@ -210,9 +211,15 @@ func (r *round) wait(ctx, life context.Context) error {
 	}
 }
 
-// result returns the decision and what each node said so far.
-func (r *round) result() (quorum.Decision, []NodeResult) {
-	decision, _, ballots := r.votes.Result()
+// won reports whether the nodes agreed.
+func (r *round) won() bool {
+	decision, _, _ := r.votes.Result()
+	return decision == quorum.Won
+}
+
+// results returns what each node said so far.
+func (r *round) results() []NodeResult {
+	_, _, ballots := r.votes.Result()
 	results := make([]NodeResult, len(ballots))
 	for i, b := range ballots {
 		results[i] = b.Answer
@@ -226,5 +233,5 @@ func (r *round) result() (quorum.Decision, []NodeResult) {
 			}
 		}
 	}
-	return decision, results
+	return results
 }
