@@ -303,7 +303,6 @@ func (c *claim) undo(look bool) *round {
 	}
 	r := c.newRound(OpRelease, 0, max(waited, 1))
 	r.undoing, r.looking = true, look
-	r.start = client.now()
 	for i, v := range client.voters {
 		r.add(i)
 		if suspects&(1<<i) != 0 {

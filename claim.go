@@ -117,7 +117,7 @@ func (c *claim) dispatch(r *Request) {
 		r.Withdraw()
 	case round.undoing && !round.looking && !touched:
 		r.withdraw(errNothing)
-	case !round.force && !v.admit(r, c.client.now()):
+	case !round.force && !v.admit(r):
 		r.withdraw(errSuspect)
 	default:
 		v.node.Send(r)
@@ -265,9 +265,9 @@ func (c *claim) couldHold() bool {
 }
 
 // orphaned hunts the claim's key on a node.
-func (c *claim) orphaned(i int, unanswered bool, pause, now time.Duration) {
+func (c *claim) orphaned(i int, unanswered bool) {
 	c.mu.Lock()
 	c.places[i].deleting = true
 	c.mu.Unlock()
-	c.client.voters[i].hunt(c, unanswered, pause, now)
+	c.client.voters[i].hunt(c, unanswered)
 }

@@ -153,7 +153,6 @@ func (r *round) healForgetful() {
 		return
 	}
 	heal := r.claim.newRound(OpHeal, r.command.TTL, 1)
-	heal.start = r.claim.client.now()
 	for i := range r.requests {
 		if forgetful&(1<<i) != 0 {
 			heal.add(i)

@@ -136,8 +136,9 @@ func (q *huntQueue) Pop() any {
 }
 
 // hunt begins to look for the claim's key on the node. unanswered: a SET of it
-// may still arrive. The first undo of the hunt leaves after pause.
-func (v *voter) hunt(c *claim, unanswered bool, pause, now time.Duration) {
+// may still arrive.
+func (v *voter) hunt(c *claim, unanswered bool) {
+	now := v.client.now()
 	h := &hunt{
 		value:      c.value,
 		command:    &Command{Op: OpRelease, Key: c.key, Value: c.value},
@@ -145,8 +146,8 @@ func (v *voter) hunt(c *claim, unanswered bool, pause, now time.Duration) {
 		unanswered: unanswered,
 		heard:      !unanswered, // its expiry has been running ever since
 		heardAt:    now,
-		at:         now + pause,
-		pause:      pause,
+		at:         now + minPause,
+		pause:      minPause,
 	}
 	v.mu.Lock()
 	dropped, added := v.hunts.add(h)
@@ -163,7 +164,8 @@ func (v *voter) hunt(c *claim, unanswered bool, pause, now time.Duration) {
 
 // settled tells the hunt for value, if there is one, that its SET has been
 // answered after all: from now on "absent" is the truth.
-func (v *voter) settled(value string, now time.Duration) {
+func (v *voter) settled(value string) {
+	now := v.client.now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if h := v.hunts.byValue[value]; h != nil {
@@ -242,7 +244,7 @@ type undo struct {
 func (u *undo) answered(r *Request, a Answer) {
 	v, h := u.voter, u.hunt
 	now := v.client.now()
-	v.heard(r, a, now)
+	v.heard(r, a)
 
 	v.mu.Lock()
 	if v.hunts.byValue[h.value] != h { // dropped meanwhile

@@ -16,6 +16,7 @@ type round struct {
 	claim    *claim
 	command  Command
 	start    time.Duration // just before the first send
+	began    time.Time     // the same, for people: reading it is cheap
 	requests []Request     // by node; those not made have a nil Command
 	votes    *quorum.Round[NodeResult]
 	pending  atomic.Int32 // requests not answered
@@ -52,7 +53,6 @@ func (r *round) ask() {
 	c := r.claim.client
 	suspects, able := c.census()
 	r.force = able < c.need
-	r.start = c.now()
 	for i := range c.voters {
 		r.add(i)
 		if !r.force && suspects&(1<<i) != 0 {
@@ -71,6 +71,7 @@ func (r *round) add(i int) {
 
 // send sends the requests made, and sets the time limit.
 func (r *round) send() {
+	r.start, r.began = r.claim.client.now(), time.Now()
 	r.mu.Lock() // expire may come before the assignment
 	r.timer = r.claim.client.opts.Clock.AfterFunc(r.claim.client.opts.NodeTimeout, r.expire)
 	r.mu.Unlock()
@@ -83,7 +84,7 @@ func (r *round) send() {
 
 // answered implements receiver.
 func (r *round) answered(req *Request, a Answer) {
-	r.took(req, a, r.claim.record(req, a), r.claim.client.now())
+	r.took(req, a, r.claim.record(req, a))
 	if r.pending.Add(-1) > 0 {
 		return
 	}
@@ -94,13 +95,13 @@ func (r *round) answered(req *Request, a Answer) {
 }
 
 // took draws the consequences of an answer.
-func (r *round) took(req *Request, a Answer, o outcome, now time.Duration) {
+func (r *round) took(req *Request, a Answer, o outcome) {
 	i, v := req.index, r.claim.client.voters[req.index]
-	v.heard(req, a, now)
+	v.heard(req, a)
 	if o.settled {
-		v.settled(r.claim.value, now)
+		v.settled(r.claim.value)
 	}
-	r.votes.Answer(i, r.voteOf(a, o), r.nodeResult(i, a, now))
+	r.votes.Answer(i, r.voteOf(a, o), r.nodeResult(i, a))
 	if r.undoing && a.Vote == VoteForeign {
 		r.found(a.Value)
 	}
@@ -111,7 +112,7 @@ func (r *round) took(req *Request, a Answer, o outcome, now time.Duration) {
 		r.claim.client.opts.Trace.healed(v.name, r.claim.name)
 	}
 	if o.hunt {
-		r.claim.orphaned(i, o.unanswered, minPause, now)
+		r.claim.orphaned(i, o.unanswered)
 	}
 	if o.next != nil {
 		r.claim.dispatch(o.next)
@@ -130,8 +131,8 @@ func (r *round) voteOf(a Answer, o outcome) quorum.Vote {
 	}
 }
 
-func (r *round) nodeResult(i int, a Answer, now time.Duration) NodeResult {
-	res := NodeResult{Node: r.claim.client.voters[i].name, Vote: a.Vote, Err: a.Err, Elapsed: now - r.start}
+func (r *round) nodeResult(i int, a Answer) NodeResult {
+	res := NodeResult{Node: r.claim.client.voters[i].name, Vote: a.Vote, Err: a.Err, Elapsed: time.Since(r.began)}
 	if a.Vote == VoteForeign {
 		res.setFound(a.Value)
 	}
@@ -189,7 +190,7 @@ func (r *round) giveUp(req *Request) {
 		return
 	}
 	if o, gaveUp := r.claim.giveUp(req); gaveUp {
-		r.took(req, Answer{Vote: VoteUnknown, Err: ErrNodeTimeout}, o, r.claim.client.now())
+		r.took(req, Answer{Vote: VoteUnknown, Err: ErrNodeTimeout}, o)
 	}
 }
 

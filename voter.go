@@ -48,13 +48,13 @@ func (v *voter) state() (suspect, able bool) {
 
 // admit reports whether r may be sent although the others suffice: always if
 // the node is not suspect, as its probe if none is under way or due.
-func (v *voter) admit(r *Request, now time.Duration) bool {
+func (v *voter) admit(r *Request) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.suspect {
 		return true
 	}
-	if v.probe != nil || now < v.probeAt {
+	if v.probe != nil || v.client.now() < v.probeAt {
 		return false
 	}
 	v.probe = r
@@ -62,26 +62,27 @@ func (v *voter) admit(r *Request, now time.Duration) bool {
 }
 
 // heard takes note of what came of a request.
-func (v *voter) heard(r *Request, a Answer, now time.Duration) {
+func (v *voter) heard(r *Request, a Answer) {
 	switch {
 	case a.Vote.replied():
-		v.hasAnswered(r, now)
+		v.hasAnswered(r)
 	case errors.Is(a.Err, ErrNodeTimeout):
-		v.timedOut(r, now)
+		v.isSilent(r, true)
 	case a.Err == errWithdrawn, a.Err == errSuspect, a.Err == errNothing, errors.Is(a.Err, ErrClosed):
 		v.mu.Lock()
 		v.probed(r)
 		v.mu.Unlock()
 	default:
-		v.hasFailed(r, now)
+		v.isSilent(r, false)
 	}
 }
 
-func (v *voter) hasAnswered(r *Request, now time.Duration) {
+func (v *voter) hasAnswered(r *Request) {
 	v.mu.Lock()
 	v.probed(r)
 	cleared := v.suspect
 	if v.suspect || v.down {
+		now := v.client.now()
 		v.suspect, v.down, v.pause = false, false, 0
 		v.hunts.hurry(now)
 		v.armLocked(now)
@@ -92,44 +93,26 @@ func (v *voter) hasAnswered(r *Request, now time.Duration) {
 	}
 }
 
-// timedOut makes the node suspect: it had r and did not answer in time.
-func (v *voter) timedOut(r *Request, now time.Duration) {
+// isSilent takes note that r got no reply: late, because the node did not answer
+// in time, which makes it suspect, or because it failed at once, which makes it
+// down: waiting for it costs nothing.
+func (v *voter) isSilent(r *Request, late bool) {
+	now := v.client.now()
 	v.mu.Lock()
-	began := !v.suspect
-	v.suspect, v.down = true, false
-	if began {
+	changed := v.suspect != late
+	if changed || v.suspect == v.down {
 		v.pause, v.probeAt = 0, now
 	}
-	v.silence(r, now)
-	v.mu.Unlock()
-	if began {
-		v.client.opts.Trace.suspect(v.name, true)
-	}
-}
-
-// hasFailed takes note of a failure that did not take the node's time: waiting
-// for it costs nothing, so it is not suspect.
-func (v *voter) hasFailed(r *Request, now time.Duration) {
-	v.mu.Lock()
-	cleared := v.suspect
-	if !v.down {
-		v.pause, v.probeAt = 0, now
-	}
-	v.suspect, v.down = false, true
-	v.silence(r, now)
-	v.mu.Unlock()
-	if cleared {
-		v.client.opts.Trace.suspect(v.name, false)
-	}
-}
-
-// silence lengthens the pause if r was the probe. v.mu is held.
-func (v *voter) silence(r *Request, now time.Duration) {
+	v.suspect, v.down = late, !late
 	if v.probed(r) {
 		v.pause = longer(v.pause)
 		v.probeAt = now + v.pause
 	}
 	v.armLocked(now)
+	v.mu.Unlock()
+	if changed {
+		v.client.opts.Trace.suspect(v.name, late)
+	}
 }
 
 // probed reports whether r was the probe, which it is no more. v.mu is held.
