@@ -24,8 +24,7 @@ const (
 //   - ErrInvalid if name has not 1 to MaxName bytes, or ttl is under 1 ms, over
 //     MaxTTL, or not more than drift plus StopMargin; nothing was sent;
 //   - ErrClosed after Close or Shutdown;
-//   - the context's error and cause if ctx ended first, joined with the class of
-//     the last attempt that was decided.
+//   - the context's error and cause if ctx ended first.
 //
 // ttl is sent in whole milliseconds, rounded down. After a failure no node
 // keeps a key of the attempt for long: what was sent is undone on every node,
@@ -55,7 +54,9 @@ func (c *Client) TryAcquire(ctx context.Context, name string, ttl time.Duration)
 // Options.Attempts are used up. Between two attempts it waits a random time in
 // [RetryMin, window], where window doubles from 2 * RetryMin to RetryMax.
 // Errors that waiting cannot cure end it early: invalid arguments, and replies
-// such as NOPERM or WRONGPASS from so many nodes that no quorum is left.
+// such as NOPERM or WRONGPASS from so many nodes that no quorum is left. If ctx
+// ends first, the error wraps its error and cause, and the class of the last
+// attempt that was decided.
 //
 // ctx bounds the wait, not the lock's life: a lock that was acquired lives on
 // after ctx ended. Acquire returns at most NodeTimeout after ctx ended.
@@ -75,7 +76,7 @@ func (c *Client) Acquire(ctx context.Context, name string, ttl time.Duration) (*
 			last = failure.decided
 		}
 		if ctx.Err() != nil {
-			return nil, endedBy(ctx, name, last)
+			return nil, c.endedBy(ctx, name, last)
 		}
 		if failure.final || n == c.opts.Attempts {
 			return nil, failure.err
@@ -83,7 +84,7 @@ func (c *Client) Acquire(ctx context.Context, name string, ttl time.Duration) (*
 		wait := c.opts.RetryMin + failure.claim.random(window-c.opts.RetryMin+1)
 		if err := c.sleep(ctx, name, wait); err != nil {
 			if ctx.Err() != nil {
-				return nil, endedBy(ctx, name, last)
+				return nil, c.endedBy(ctx, name, last)
 			}
 			return nil, err
 		}
@@ -107,15 +108,15 @@ func (c *Client) begin(ctx context.Context, name string, ttl time.Duration) (lea
 		return lease{}, err
 	}
 	if ctx.Err() != nil {
-		return lease{}, endedBy(ctx, name, nil)
+		return lease{}, c.endedBy(ctx, name, nil)
 	}
 	return l, c.awaitConnected(ctx, name)
 }
 
 // endedBy returns the error of an acquisition whose caller's context ended.
-func endedBy(ctx context.Context, name string, last *QuorumError) error {
+func (c *Client) endedBy(ctx context.Context, name string, last *QuorumError) error {
 	if last == nil {
-		last = &QuorumError{Op: OpAcquire.String(), Name: name}
+		last = &QuorumError{Op: OpAcquire.String(), Name: name, Need: c.need}
 	}
 	return last.withContext(ctx)
 }
@@ -168,7 +169,7 @@ func (c *Client) acquire(ctx context.Context, name string, l lease) (*Lock, *fai
 // broke off.
 func (c *Client) interrupted(ctx context.Context, name string, cl *claim, err error) *failure {
 	if ctx.Err() != nil {
-		err = endedBy(ctx, name, nil)
+		err = c.endedBy(ctx, name, nil)
 	}
 	return &failure{claim: cl, err: err, final: true}
 }
@@ -203,7 +204,7 @@ func (a *attempt) run() (*Lock, error) {
 	now := c.now()
 	a.elapsed = now - r.start
 	if r.won() {
-		lock := c.newLock(a.claim, a.lease, r.start+a.lease.ttl-a.lease.drift, now)
+		lock := c.newLock(a.claim, a.lease, r.start, now)
 		if lock != nil {
 			return lock, nil
 		}
@@ -250,7 +251,10 @@ func (a *attempt) classify() *QuorumError {
 	faults, silent, hopeless := 0, 0, 0
 	for i := range e.Nodes {
 		n := &e.Nodes[i]
-		if n.Vote.failed() || n.Vote == 0 && a.undone != nil && a.undone[i].Vote.failed() {
+		if a.undone != nil {
+			n.add(a.undone[i])
+		}
+		if n.Vote.failed() {
 			faults++
 		}
 		if isConfig(n.Err) {
@@ -259,9 +263,6 @@ func (a *attempt) classify() *QuorumError {
 		if !a.sees(i) {
 			silent++
 		}
-		if a.undone != nil && a.undone[i].found != "" {
-			n.found, n.Holder = a.undone[i].found, a.undone[i].Holder
-		}
 	}
 	spare := len(e.Nodes) - c.need // as many may fail
 	a.hopeless = hopeless > spare
@@ -269,6 +270,8 @@ func (a *attempt) classify() *QuorumError {
 	switch {
 	case holder.nodes >= c.need:
 		e.class = ErrHeld
+	case a.hopeless:
+		e.class = ErrNoQuorum
 	case holder.nodes > 0 && holder.nodes+silent >= c.need:
 		a.candidate = holder.value // look again
 	case faults > spare:

@@ -19,6 +19,11 @@ func (c *Client) do(
 	if c == nil || len(c.voters) == 0 {
 		return invalidClient()
 	}
+	if l, err := c.opts.lease(ttl); err == nil { // if not, acquire says so
+		if err := c.opts.KeepAlive.fits(l); err != nil {
+			return err
+		}
+	}
 	c.enter()
 	defer c.leave()
 	lock, err := acquire(c, ctx, name, ttl)

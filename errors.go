@@ -20,7 +20,8 @@ var (
 
 	// ErrNoQuorum: too many nodes failed or answered too late, or contenders
 	// kept splitting the nodes among them. An outage: alert. The lock was not
-	// acquired, extended or confirmed released; nobody is known to hold it.
+	// acquired (and nobody is known to hold it), not extended, or not confirmed
+	// released.
 	ErrNoQuorum = errors.New("no quorum of nodes")
 
 	// ErrLost: a lock that this handle held ended before its release.
@@ -46,7 +47,7 @@ var (
 type NodeResult struct {
 	Node    string        // the node's address, without a password
 	Vote    Vote          // zero: it had not answered when the rest had decided
-	Holder  string        // the owner of the value found, with VoteForeign where known
+	Holder  string        // the owner of another's value found there, if one was
 	Err     error         // why, with VoteError, VoteUnknown and VoteNotSent
 	Elapsed time.Duration // from the first send of the round to the answer
 
@@ -71,6 +72,17 @@ func (r NodeResult) String() string {
 func (r *NodeResult) setFound(value string) {
 	_, r.Holder, _ = strings.Cut(value, "/")
 	r.found = value
+}
+
+// add adds what the undo found out on the node: who holds it, or, where the SET
+// went unanswered or was refused for an unknown value, why it fails.
+func (r *NodeResult) add(undone NodeResult) {
+	switch {
+	case undone.found != "":
+		r.found, r.Holder = undone.found, undone.Holder
+	case undone.Vote.failed() && (r.Vote == 0 || r.Vote == VoteForeign && r.found == ""):
+		r.Vote, r.Err = undone.Vote, undone.Err
+	}
 }
 
 // A QuorumError says what a quorum failed to agree on, node by node. It wraps
@@ -136,7 +148,7 @@ func (e *QuorumError) Error() string {
 	}
 	switch holder := e.Holder(); {
 	case e.class == nil:
-		b.WriteString("nothing decided yet")
+		b.WriteString("not decided")
 	case e.class == ErrHeld && holder != "":
 		fmt.Fprintf(&b, "held by %s", holder)
 	case e.Late:
@@ -144,7 +156,9 @@ func (e *QuorumError) Error() string {
 	default:
 		b.WriteString(e.class.Error())
 	}
-	fmt.Fprintf(&b, " (%d of %d nodes said yes, need %d)", yes, len(e.Nodes), e.Need)
+	if len(e.Nodes) > 0 {
+		fmt.Fprintf(&b, " (%d of %d nodes said yes, need %d)", yes, len(e.Nodes), e.Need)
+	}
 	for _, n := range e.Nodes {
 		b.WriteString("\n\t" + n.String())
 	}
@@ -197,11 +211,19 @@ func (e *endError) Unwrap() []error { return append([]error{e.class}, e.why...) 
 // quoteName quotes a lock's name for people, shortened: names may be long and
 // hold any bytes.
 func quoteName(name string) string {
+	if short := shorten(name); short != name {
+		return fmt.Sprintf("%q (%d bytes)", short, len(name))
+	}
+	return fmt.Sprintf("%q", name)
+}
+
+// shorten returns the beginning of a long name.
+func shorten(name string) string {
 	const show = 80
 	if len(name) <= show {
-		return fmt.Sprintf("%q", name)
+		return name
 	}
-	return fmt.Sprintf("%q... (%d bytes)", name[:show], len(name))
+	return name[:show] + "..."
 }
 
 // configPrefixes begin the replies that waiting cannot cure: they last until

@@ -78,7 +78,8 @@ func (l *Lock) extendOnce(ctx context.Context, to lease) error {
 		if ctx.Err() != nil {
 			return l.extendEnded(ctx)
 		}
-		return l.Err()
+		l.mu.Lock()
+		return l.endLocked(ErrLost, ErrClosed) // Close is about to
 	}
 	now := l.client.now()
 	if err := l.check(now); err != nil {
@@ -116,11 +117,13 @@ func (l *Lock) prolong(to lease, start time.Duration) {
 	if l.reason != nil {
 		return
 	}
-	end := start + to.ttl - to.drift
-	l.ttl = to.ttl
-	l.end = max(l.end, end)
-	l.lostAt = max(l.lostAt, end-to.margin) // the timer finds out when it fires
 	l.lastFailed = nil
+	end := start + to.ttl - to.drift
+	if end <= l.end {
+		return
+	}
+	l.end, l.ttl = end, to.ttl
+	l.lostAt = max(l.lostAt, end-to.margin) // the timer finds out when it fires
 }
 
 // extension returns a round that extends the claim to ttl.

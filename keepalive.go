@@ -58,6 +58,15 @@ func (k KeepAlive) every(ttl time.Duration) time.Duration {
 	return ttl / 3
 }
 
+// fits returns an error if an extension would come too late for the lease.
+func (k KeepAlive) fits(l lease) error {
+	if every, limit := k.every(l.ttl), l.ttl-l.drift-l.margin; every >= limit {
+		return fmt.Errorf("redlock: %w: KeepAlive.Every %v, want less than %v: TTL %v - drift %v - StopMargin %v",
+			ErrInvalid, every, limit, l.ttl, l.drift, l.margin)
+	}
+	return nil
+}
+
 // A keeper extends one lock automatically. It has a timer and, only during an
 // extension, a goroutine. The lock's mutex guards it.
 type keeper struct {
@@ -97,23 +106,22 @@ func (l *Lock) KeepAlive(k KeepAlive) error {
 	if err != nil {
 		return err
 	}
+	if err := k.fits(lease); err != nil {
+		return err
+	}
 	every := k.every(l.ttl)
-	if limit := lease.ttl - lease.drift - lease.margin; every >= limit {
-		return fmt.Errorf("redlock: %w: KeepAlive.Every %v, want less than TTL %v - drift %v - StopMargin %v",
-			ErrInvalid, every, lease.ttl, lease.drift, lease.margin)
-	}
 	if l.keeper == nil {
-		l.keeper = &keeper{timer: l.client.opts.Clock.AfterFunc(l.nextLocked(every, now), l.keep)}
+		l.keeper = &keeper{timer: l.client.opts.Clock.AfterFunc(l.untilNextLocked(every, now), l.keep)}
 	} else {
-		l.keeper.timer.Reset(l.nextLocked(every, now))
+		l.keeper.timer.Reset(l.untilNextLocked(every, now))
 	}
-	l.keeper.settings = k
+	l.keeper.settings, l.keeper.capped = k, false
 	return nil
 }
 
-// nextLocked returns how long to wait so that the next extension comes every
-// after the last grant. l.mu is held.
-func (l *Lock) nextLocked(every, now time.Duration) time.Duration {
+// untilNextLocked returns how long to wait so that the next extension comes
+// every after the last grant. l.mu is held.
+func (l *Lock) untilNextLocked(every, now time.Duration) time.Duration {
 	granted := l.end - l.ttl // or a little earlier: by the drift
 	return min(max(granted+every-now, 0), every)
 }
@@ -127,7 +135,7 @@ func (l *Lock) keep() {
 	if l.Err() != nil {
 		return
 	}
-	to, ok := l.nextLease()
+	to, last, ok := l.next()
 	if !ok {
 		return
 	}
@@ -141,30 +149,36 @@ func (l *Lock) keep() {
 	}
 	k := l.keeper
 	every := k.settings.every(l.ttl)
-	if err == nil {
+	switch {
+	case err != nil:
+		// A quarter of what is left: some tries more, the closer the sooner,
+		// and never in a hurry that would hurt nodes in trouble.
+		k.timer.Reset(min(every, max((l.lostAt-now)/4, l.client.opts.RetryMin)))
+	case last:
+		k.count++
+		k.capped = true
+	default:
 		k.count++
 		k.timer.Reset(every)
-		return
 	}
-	// A quarter of what is left: some tries more, the closer the sooner, and
-	// never in a hurry that would hurt nodes in trouble.
-	k.timer.Reset(min(every, max((l.lostAt-now)/4, l.client.opts.RetryMin)))
 }
 
-// nextLease returns what to extend the lock to, or false if a cap forbids to.
-func (l *Lock) nextLease() (lease, bool) {
+// next returns what to extend the lock to, and whether the caps allow no other
+// extension after it, or false if they do not allow this one.
+func (l *Lock) next() (to lease, last, ok bool) {
 	now := l.client.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k := l.keeper
-	ttl := l.ttl
-	if k.settings.MaxHold > 0 {
-		ttl = min(ttl, l.since+k.settings.MaxHold-now)
+	last = k.settings.MaxCount > 0 && k.count+1 >= k.settings.MaxCount
+	to, err := l.client.opts.lease(l.ttl)
+	if hold := k.settings.MaxHold; hold > 0 && l.since+hold <= now+l.ttl {
+		last = true
+		to, err = l.client.opts.lease(l.since + hold - now)
+		k.capped = err != nil || now+to.ttl-to.drift <= l.end
 	}
-	to, err := l.client.opts.lease(ttl)
-	if err != nil || now+to.ttl-to.drift <= l.end || k.settings.MaxCount > 0 && k.count >= k.settings.MaxCount {
+	if k.settings.MaxCount > 0 && k.count >= k.settings.MaxCount {
 		k.capped = true
-		return lease{}, false
 	}
-	return to, true
+	return to, last, err == nil && !k.capped
 }

@@ -12,7 +12,7 @@ import (
 
 // laneQueue bounds the requests that wait in a lane. OpRelease is taken beyond
 // it: a key that is not deleted costs others its whole TTL.
-const laneQueue = 16_384
+const laneQueue = 65_536
 
 // pipelineLimit bounds the requests of one pipeline, which share one deadline.
 const pipelineLimit = 1000
@@ -72,7 +72,7 @@ func (l *lane) send(r *Request) {
 	case l.life.Err() != nil:
 		refused = ErrClosed
 	case len(l.queue) >= laneQueue && r.Op != OpRelease:
-		refused = errQueueFull
+		refused = ErrNodeBusy
 	default:
 		l.queue = append(l.queue, q)
 		l.startLocked()
@@ -84,8 +84,6 @@ func (l *lane) send(r *Request) {
 	}
 	l.notify()
 }
-
-var errQueueFull = errors.New("too many requests wait for this node")
 
 func (l *lane) notify() {
 	select {

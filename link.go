@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,7 +30,13 @@ func (k *link) do(ctx context.Context, cmds []redis.Cmder) {
 		return
 	}
 	k.pipe.BatchProcess(ctx, cmds...) //nolint:errcheck // only queues
-	k.pipe.Exec(ctx)                  //nolint:errcheck // the commands have it
+	_, err := k.pipe.Exec(ctx)
+	if err == nil || slices.ContainsFunc(cmds, func(c redis.Cmder) bool { return c.Err() != nil }) {
+		return
+	}
+	for _, cmd := range cmds { // go-redis v9.16 leaves them blank where it got no connection
+		cmd.SetErr(err)
+	}
 }
 
 // close closes the socket first: a TLS goodbye to a server that hangs takes

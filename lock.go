@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -43,12 +42,15 @@ type Lock struct {
 
 type contextOf struct{ cancel context.CancelCauseFunc }
 
-// newLock returns a lock that ends at end, or nil if at now too little of its
-// validity is left, or the client is closed or shutting down.
-func (c *Client) newLock(cl *claim, l lease, end, now time.Duration) *Lock {
-	if end-now <= l.margin {
+// newLock returns a lock for a claim that nodes began to grant after start, or
+// nil if at now too little of its validity is left, or the client is closed or
+// shutting down.
+func (c *Client) newLock(cl *claim, l lease, start, now time.Duration) *Lock {
+	validity, err := Validity(l.ttl, now-start, *c.opts.Drift)
+	if err != nil || validity <= l.margin { // an error: a clock that went back
 		return nil
 	}
+	end := now + validity
 	lock := &Lock{client: c, claim: cl, since: now, ttl: l.ttl, end: end, lostAt: end - l.margin}
 	lock.mu.Lock() // whoever finds it registered finds it complete
 	defer lock.mu.Unlock()
@@ -254,7 +256,7 @@ func (l *Lock) LogValue() slog.Value {
 		return slog.StringValue(l.String())
 	}
 	return slog.GroupValue(
-		slog.String("name", strings.Trim(quoteName(l.claim.name), `"`)),
+		slog.String("name", shorten(l.claim.name)),
 		slog.String("token", l.claim.token()[:8]),
 		slog.Duration("remaining", l.Remaining()),
 	)

@@ -25,7 +25,7 @@ type Node interface {
 	// Connect waits until the node can take requests and returns nil, or
 	// returns why it cannot, or ctx's error. What it starts is detached from
 	// ctx: a connection that is made after ctx ended is kept for later. A node
-	// that needs no connection returns nil.
+	// that is ready may return nil or the error of a ctx that has ended.
 	Connect(ctx context.Context) error
 
 	// Send takes a request and returns at once. The node later calls
@@ -41,7 +41,9 @@ type Node interface {
 	Send(r *Request)
 
 	// Close stops the node. Requests not yet answered are answered soon, with
-	// ErrClosed. Close does not wait for the network.
+	// ErrClosed: VoteUnknown if they have begun, VoteNotSent otherwise, as are
+	// those sent later. Close does not wait for the network. Closing again
+	// does nothing.
 	Close() error
 }
 
@@ -52,14 +54,15 @@ type Op uint8
 // [ErrUnsupported]; more may come.
 const (
 	// OpAcquire creates Key with Value and an expiry of TTL if there is no
-	// such key: VoteYes. Otherwise VoteForeign, with the value if it is known.
+	// such key: VoteYes. Otherwise VoteForeign, even if the key holds Value,
+	// with the value found if it is known.
 	OpAcquire Op = iota + 1
 	// OpExtend makes Key expire no sooner than TTL from now if it holds
 	// Value: VoteYes. It never shortens and never creates: otherwise
 	// VoteAbsent or VoteForeign with the value found.
 	OpExtend
-	// OpHeal does as OpAcquire does. It gives a node that had lost the key
-	// of a held lock its vote back.
+	// OpHeal does as OpAcquire does. It gives a node that does not hold the
+	// key of a held lock, because it lost it or was out of reach, its vote.
 	OpHeal
 	// OpRelease deletes Key if it holds Value: VoteYes. Otherwise VoteAbsent
 	// or VoteForeign with the value found.
@@ -135,7 +138,7 @@ func (v Vote) failed() bool { return v >= VoteError }
 // An Answer is a node's answer to a request.
 type Answer struct {
 	Vote  Vote
-	Value string // with VoteForeign: the value found, or its beginning; "" if not known
+	Value string // with VoteForeign: the value found, or its first 256 bytes; "" if not known, with OpAcquire and OpHeal only
 	Err   error  // with VoteError, VoteUnknown, VoteNotSent: why
 }
 
@@ -144,6 +147,8 @@ type Answer struct {
 var (
 	// ErrNodeTimeout: the node did not answer within NodeTimeout.
 	ErrNodeTimeout = errors.New("no answer within the node timeout")
+	// ErrNodeBusy: too many requests wait for the node already.
+	ErrNodeBusy = errors.New("too many requests wait for this node")
 	// ErrUnsupported: the node does not know the operation.
 	ErrUnsupported = errors.New("unsupported operation")
 
@@ -213,59 +218,4 @@ func (r *Request) withdraw(why error) bool {
 	}
 	r.to.answered(r, Answer{Vote: VoteNotSent, Err: why})
 	return true
-}
-
-// NodeFunc makes a [Node] of a blocking function that carries out one command.
-// Every request runs in a goroutine of its own, under a context that ends after
-// the request's timeout; a function that does not return then is answered for
-// with VoteUnknown, and what it returns later is dropped. name is the node's.
-//
-// The client never has two requests about one value under way on a node, so do
-// needs no order of its own.
-func NodeFunc(name string, do func(ctx context.Context, c *Command) Answer) Node {
-	n := &funcNode{name: name, do: do}
-	n.life, n.end = context.WithCancelCause(context.Background())
-	return n
-}
-
-type funcNode struct {
-	name string
-	do   func(context.Context, *Command) Answer
-	life context.Context // ends with Close
-	end  context.CancelCauseFunc
-}
-
-func (n *funcNode) String() string { return n.name }
-
-func (n *funcNode) Connect(context.Context) error { return n.lifeErr() }
-
-func (n *funcNode) Close() error {
-	n.end(ErrClosed)
-	return nil
-}
-
-func (n *funcNode) lifeErr() error {
-	if n.life.Err() != nil {
-		return context.Cause(n.life)
-	}
-	return nil
-}
-
-func (n *funcNode) Send(r *Request) {
-	if err := n.lifeErr(); err != nil {
-		r.Answer(Answer{Vote: VoteNotSent, Err: err})
-		return
-	}
-	go func() {
-		if !r.Begin() {
-			return
-		}
-		ctx, cancel := context.WithTimeoutCause(n.life, r.Timeout, ErrNodeTimeout)
-		defer cancel()
-		stop := context.AfterFunc(ctx, func() {
-			r.Answer(Answer{Vote: VoteUnknown, Err: context.Cause(ctx)})
-		})
-		defer stop()
-		r.Answer(n.do(ctx, r.Command))
-	}()
 }

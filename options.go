@@ -33,7 +33,8 @@ type Options struct {
 
 	// ConnectTimeout bounds making a connection: dial, TLS, HELLO, AUTH,
 	// SELECT. Connecting goes on apart from attempts, so it may be far longer
-	// than NodeTimeout, and must not be shorter. Default 5 s.
+	// than NodeTimeout, and must not be shorter. Default 5 s, or NodeTimeout
+	// if that is more.
 	ConnectTimeout time.Duration
 
 	// Drift is the allowance for clock rates; nil means [DefaultDrift]. All
@@ -42,13 +43,15 @@ type Options struct {
 
 	// StopMargin is the time before its end at which a lock counts as lost, so
 	// that its holder can still stop while nobody else can get in. An
-	// acquisition with less validity left than this has failed. Default: a
+	// acquisition with no more validity left than this has failed. Default: a
 	// tenth of the TTL, at most 1 s.
 	StopMargin time.Duration
 
 	// RetryMin and RetryMax bound the random wait of Acquire between attempts:
 	// uniform from RetryMin to a window that doubles from 2 * RetryMin to
-	// RetryMax. RetryMin is at least 1 ms. Defaults 10 ms and 1 s.
+	// RetryMax. RetryMin is at least 1 ms. Defaults 10 ms, and 1 s
+	// or twice RetryMin if that is more. RetryMax also bounds the waits of
+	// TryAcquire when it settles a split.
 	RetryMin, RetryMax time.Duration
 
 	// Attempts is how often Acquire tries, each time as TryAcquire does, before
@@ -57,8 +60,8 @@ type Options struct {
 
 	// KeyPrefix is put before every name to make the key. All clients of a
 	// lock need the same. Note that prefix "a:" with name "b" and prefix "a"
-	// with name ":b" are the same key. Default "": the same keys as other
-	// Redlock clients use.
+	// with name ":b" are the same key. Up to MaxName bytes. Default "": the
+	// same keys as other Redlock clients use.
 	KeyPrefix string
 
 	// Owner says who holds, for people; it is part of the value in Redis and
@@ -66,8 +69,8 @@ type Options struct {
 	// host:pid.
 	Owner string
 
-	// KeepAlive is what [Lock.KeepAlive] and [Client.Do] use for fields that
-	// are zero.
+	// KeepAlive is what [Client.Do] and [Client.TryDo] use, and
+	// [Lock.KeepAlive] for fields that are zero.
 	KeepAlive KeepAlive
 
 	// Clock measures elapsed time. Default: [clock.System].

@@ -113,6 +113,7 @@ func ownOptions(opt *redis.Options, connectTimeout time.Duration) *redis.Options
 	o := *opt
 	o.MaxRetries = -1
 	o.DialerRetries = 1
+	o.DialerRetryTimeout = 1 // go-redis v9.16 waits after the last try too
 	o.DialTimeout = connectTimeout
 	o.ReadTimeout = connectTimeout // the context's deadline is nearer
 	o.WriteTimeout = connectTimeout

@@ -30,7 +30,7 @@
 //   - A2, memory: at every instant of a lease N - quorum + 1 nodes keep its key:
 //     no eviction, flush, failover to a replica or restart without data takes
 //     more. A node that restarts without its keys stays away for the longest TTL
-//     in use.
+//     in use, on the slowest clock.
 //   - A4, holders: what a holder does takes effect while its lock is valid.
 //
 // Of the network nothing is assumed (A3): it may lose, delay, double and
@@ -82,9 +82,9 @@ type Client struct {
 // all defaults. It does no I/O: it succeeds with every node down.
 //
 // The options are copied. Address, Dialer, credentials, DB, TLS and protocol
-// are used as they are; what would bound, retry or repeat an attempt is not:
-// timeouts, retries and pools of the copies are the lock's own. Options of a
-// *redis.Client may be passed as client.Options().
+// are used as they are, but that protocol 0 means RESP2; what would bound, retry
+// or repeat an attempt is not: timeouts, retries and pools of the copies are the
+// lock's own. Options of a *redis.Client may be passed as client.Options().
 //
 // The error wraps ErrInvalid if there are no nodes or more than MaxNodes, a nil
 // entry, the same address or socket twice, or an option that Validate refuses.
@@ -161,14 +161,27 @@ func invalidClient() error {
 	return fmt.Errorf("redlock: %w: nil or zero Client, want one made by New, Open or NewFrom", ErrInvalid)
 }
 
-// Nodes returns the number of nodes, N.
-func (c *Client) Nodes() int { return len(c.voters) }
+// Nodes returns the number of nodes, N; 0 for a nil or zero Client.
+func (c *Client) Nodes() int {
+	if c == nil {
+		return 0
+	}
+	return len(c.voters)
+}
 
-// Quorum returns how many nodes must agree: N/2 + 1.
-func (c *Client) Quorum() int { return c.need }
+// Quorum returns how many nodes must agree: N/2 + 1; 0 for a nil or zero Client.
+func (c *Client) Quorum() int {
+	if c == nil {
+		return 0
+	}
+	return c.need
+}
 
 // String names the client's nodes.
 func (c *Client) String() string {
+	if c == nil {
+		return "redlock()"
+	}
 	s := "redlock("
 	for i, v := range c.voters {
 		if i > 0 {
@@ -204,8 +217,11 @@ func (c *Client) Connect(ctx context.Context) error {
 	}
 	e := &QuorumError{Op: "connect", Need: c.need, class: ErrNoQuorum}
 	for i, b := range ballots {
-		n := NodeResult{Node: c.voters[i].name, Vote: VoteYes, Err: b.Answer}
-		if b.Vote != quorum.Yes {
+		n := NodeResult{Node: c.voters[i].name, Err: b.Answer}
+		switch b.Vote {
+		case quorum.Yes:
+			n.Vote = VoteYes
+		case quorum.Fault:
 			n.Vote = VoteNotSent
 		}
 		e.Nodes = append(e.Nodes, n)
@@ -244,7 +260,7 @@ func (c *Client) awaitConnected(ctx context.Context, name string) error {
 	case <-c.connected:
 		return nil
 	case <-ctx.Done():
-		return endedBy(ctx, name, nil)
+		return c.endedBy(ctx, name, nil)
 	case <-c.draining.Done():
 		return c.refused()
 	}
@@ -275,7 +291,8 @@ func (c *Client) TryDo(ctx context.Context, name string, ttl time.Duration, fn f
 
 // Shutdown ends the client in good order: from now on nothing is acquired, and
 // the contexts of Do are cancelled. It waits until every Do has released its
-// lock, and deletes under way are done, or ctx ends; then it closes the client.
+// lock, and the deletes under way are answered or given up, or ctx ends; then it
+// closes the client, which ends hunts.
 // It returns ctx's error if that came first, else what Close returns.
 //
 // Locks that were not acquired by Do are their holders' business: release them
@@ -300,8 +317,8 @@ func (c *Client) Shutdown(ctx context.Context) error {
 // Close ends the client at once. Nothing is acquired or sent any more; calls
 // that wait return ErrClosed. Locks still held are lost, with ErrClosed as the
 // reason, and their keys run out with their TTL; hunts for orphans end. Within
-// NodeTimeout + 1 s nothing of the client is left running. It returns the errors
-// of closing nodes. Closing again returns ErrClosed.
+// NodeTimeout + 1 s nothing of the client is left running. It returns the first
+// error of closing a node. Closing again returns ErrClosed.
 func (c *Client) Close() error {
 	if c == nil || len(c.voters) == 0 {
 		return invalidClient()

@@ -20,13 +20,15 @@ type release struct {
 //
 //   - nil: nothing of the lock is left on a quorum of nodes, and it had not
 //     ended before the call.
-//   - ErrLost: the lock had ended before the call, or nodes had lost it, so that
-//     somebody else may have run. Its keys are deleted all the same.
+//   - ErrLost: its validity was over before the call, or nodes had lost it, so
+//     that somebody else may have run. Its keys are deleted all the same. A lock
+//     that Err reports as lost, but that is released within its StopMargin, was
+//     given up in time: nil.
 //   - ErrNoQuorum: too few nodes confirmed. Calling Release again tries again;
 //     until then the client goes on by itself, and where it cannot, the keys run
 //     out with their TTL.
-//   - ErrReleased: it was released already; one of several calls at the same
-//     time has the nil.
+//   - ErrReleased: it was released already, with nil; one of several calls at
+//     the same time has the nil. After ErrLost, ErrLost again.
 //   - ErrClosed: the client is closed; nothing was sent, the keys run out with
 //     their TTL.
 //   - ErrInvalid: l is nil or zero.

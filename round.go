@@ -31,7 +31,7 @@ type round struct {
 	agreed atomic.Bool // an extension: a quorum has agreed
 
 	mu        sync.Mutex
-	timer     clock.Timer // guarded by mu until the first send
+	timer     clock.Timer // nil until all is sent; guarded by mu
 	foreign   string      // an undo: the first foreign value found; guarded by mu
 	holders   int         // how many nodes have it; guarded by mu
 	forgetful uint64      // an extension: nodes that had lost the key; guarded by mu
@@ -69,16 +69,19 @@ func (r *round) add(i int) {
 	r.pending.Add(1)
 }
 
-// send sends the requests made, and sets the time limit.
+// send sends the requests made, and sets the time limit: afterwards, so that it
+// never meets a request that is still to be sent.
 func (r *round) send() {
 	r.start, r.began = r.claim.client.now(), time.Now()
-	r.mu.Lock() // expire may come before the assignment
-	r.timer = r.claim.client.opts.Clock.AfterFunc(r.claim.client.opts.NodeTimeout, r.expire)
-	r.mu.Unlock()
 	for i := range r.requests {
 		if req := &r.requests[i]; req.Command != nil {
 			r.claim.send(req)
 		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pending.Load() > 0 {
+		r.timer = r.claim.client.opts.Clock.AfterFunc(r.claim.client.opts.NodeTimeout, r.expire)
 	}
 }
 
@@ -88,7 +91,11 @@ func (r *round) answered(req *Request, a Answer) {
 	if r.pending.Add(-1) > 0 {
 		return
 	}
-	r.timer.Stop()
+	r.mu.Lock()
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	r.mu.Unlock()
 	if r.onDone != nil {
 		r.onDone()
 	}

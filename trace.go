@@ -13,8 +13,9 @@ import (
 // values do.
 type Trace struct {
 	// Attempt: one attempt was decided. err is nil if it won; otherwise it is
-	// a *QuorumError, whose class is nil while the attempt is still to be
-	// repeated. elapsed counts from just before its first command.
+	// a *QuorumError, which wraps no class while a split is still being
+	// settled by further attempts. try counts those, from 1; each turn of
+	// Acquire begins anew. elapsed counts from just before the first command.
 	Attempt func(ctx context.Context, name string, try int, elapsed time.Duration, err error)
 
 	// Wait: Acquire, or TryAcquire settling a split, waits before it tries
@@ -36,11 +37,13 @@ type Trace struct {
 	// (false).
 	Suspect func(node string, suspect bool)
 
-	// Healed: a node that had lost the key of a held lock holds it again.
+	// Healed: a node that did not hold the key of a held lock, because it had
+	// lost it or was out of reach at first, holds it now.
 	Healed func(node, name string)
 
-	// Orphan: a command of an attempt that nobody holds may have left a key on
-	// the node, and the hunt for it has begun or come to an end.
+	// Orphan: a command of an attempt that nobody holds, or of a lock whose
+	// release the node has not confirmed, may have left a key on the node, and
+	// the hunt for it has begun or come to an end. Close ends hunts unheard.
 	Orphan func(node, key string, state OrphanState)
 }
 

@@ -68,7 +68,8 @@ func (v *voter) heard(r *Request, a Answer) {
 		v.hasAnswered(r)
 	case errors.Is(a.Err, ErrNodeTimeout):
 		v.isSilent(r, true)
-	case a.Err == errWithdrawn, a.Err == errSuspect, a.Err == errNothing, errors.Is(a.Err, ErrClosed):
+	case a.Err == errWithdrawn, a.Err == errSuspect, a.Err == errNothing,
+		errors.Is(a.Err, ErrNodeBusy), errors.Is(a.Err, ErrClosed): // says nothing of the node
 		v.mu.Lock()
 		v.probed(r)
 		v.mu.Unlock()
