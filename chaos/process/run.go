@@ -1,0 +1,155 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A run is one process. The methods of a nil run, which never started, do as
+// those of an ended one.
+type run struct {
+	cmd    *exec.Cmd
+	ended  chan struct{} // closed when the process is gone
+	status error         // how it ended; read after ended is closed
+}
+
+// spawn starts the process.
+//
+// The kernel kills it with SIGKILL when its parent is gone, and takes for its
+// parent the thread that forked, not the whole program. Go ends threads when it
+// likes, so the process is started from one that is kept for it: the goroutine
+// is locked to its thread and waits there for the process to end.
+func spawn(config *Config, port int, dir string, log *tail) (*run, error) {
+	args := slices.Concat(config.command(), config.arguments(port, dir))
+	r := &run{cmd: exec.Command(args[0], args[1:]...), ended: make(chan struct{})}
+	r.cmd.Env = append(os.Environ(), config.Env...)
+	r.cmd.Stdout, r.cmd.Stderr = log, log
+	r.cmd.WaitDelay = time.Second // of a child of the server's that holds its output open
+	dieWithParent(r.cmd)
+
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		err := r.cmd.Start()
+		started <- err
+		if err == nil {
+			r.status = r.cmd.Wait()
+			close(r.ended)
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("process: %w", err)
+	}
+	return r, nil
+}
+
+func (r *run) pid() int {
+	if r == nil {
+		return 0
+	}
+	return r.cmd.Process.Pid
+}
+
+func (r *run) alive() bool {
+	if r == nil {
+		return false
+	}
+	select {
+	case <-r.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+func (r *run) signal(signal os.Signal) error {
+	if !r.alive() {
+		return ErrNotRunning
+	}
+	if err := r.cmd.Process.Signal(signal); errors.Is(err, os.ErrProcessDone) {
+		return ErrNotRunning
+	} else if err != nil {
+		return fmt.Errorf("process: %w", err)
+	}
+	return nil
+}
+
+// end sends a signal and waits until the process is gone. One that is gone
+// already is no error.
+func (r *run) end(signal os.Signal, timeout time.Duration) error {
+	if err := r.signal(signal); err != nil && !errors.Is(err, ErrNotRunning) {
+		return err
+	}
+	if r == nil {
+		return nil
+	}
+	select {
+	case <-r.ended:
+		return nil
+	case <-time.After(timeout):
+		return fmt.Errorf("process: %d still runs %v after signal %q", r.pid(), timeout, signal)
+	}
+}
+
+func (r *run) kill() error { return r.end(os.Kill, killTimeout) }
+
+// terminate asks the process to end, and kills it if it does not.
+func (r *run) terminate() error {
+	_ = r.signal(signalContinue) // a stopped process takes no SIGTERM
+	if err := r.end(syscall.SIGTERM, termTimeout); err != nil {
+		return r.kill()
+	}
+	return nil
+}
+
+// pause returns when the process is stopped.
+func (r *run) pause() error {
+	if err := r.signal(signalStop); err != nil {
+		return err
+	}
+	deadline := time.After(killTimeout)
+	for {
+		if s, err := state(r.pid()); err == nil && s == 'T' {
+			return nil
+		}
+		select {
+		case <-r.ended:
+			return ErrNotRunning
+		case <-deadline:
+			return fmt.Errorf("process: %d is not stopped %v after SIGSTOP", r.pid(), killTimeout)
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// tailSize is how much of a server's output is kept.
+const tailSize = 64 << 10
+
+// A tail is a writer that keeps the end of what was written.
+type tail struct {
+	mu  sync.Mutex
+	end []byte // guarded by mu
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.end = append(t.end, p...)
+	if extra := len(t.end) - tailSize; extra > 0 {
+		t.end = append(t.end[:0], t.end[extra:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.end)
+}
