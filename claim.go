@@ -17,6 +17,7 @@ type claim struct {
 	name   string
 	key    string
 	value  string // "<token>/<owner>"
+	dice   uint64 // part of the token, for random waits
 
 	mu     sync.Mutex
 	places []place       // one for each node; guarded by mu
@@ -51,6 +52,7 @@ func (c *Client) newClaim(name string, ttl time.Duration) *claim {
 		name:   name,
 		key:    c.opts.KeyPrefix + name,
 		value:  string(value),
+		dice:   binary.BigEndian.Uint64(token[:]),
 		places: make([]place, len(c.voters)),
 		ttl:    ttl,
 	}
@@ -64,9 +66,7 @@ func (c *claim) random(n time.Duration) time.Duration {
 	if n <= 0 {
 		return 0
 	}
-	var b [8]byte
-	hex.Decode(b[:], []byte(c.value[:16])) // hex by construction
-	return time.Duration(binary.BigEndian.Uint64(b[:]) % uint64(n))
+	return time.Duration(c.dice % uint64(n))
 }
 
 // life returns how long a key of the claim lives at most after it was set.

@@ -149,7 +149,7 @@ func (e *QuorumError) Error() string {
 	switch holder := e.Holder(); {
 	case e.class == nil:
 		b.WriteString("not decided")
-	case e.class == ErrHeld && holder != "":
+	case errors.Is(e.class, ErrHeld) && holder != "":
 		fmt.Fprintf(&b, "held by %s", holder)
 	case e.Late:
 		fmt.Fprintf(&b, "%v in time: the answers used up the validity", e.class)
@@ -185,7 +185,7 @@ func (e *QuorumError) withContext(ctx context.Context) *QuorumError {
 // cause.
 func contextErrors(ctx context.Context) []error {
 	err, cause := ctx.Err(), context.Cause(ctx)
-	if cause == nil || cause == err {
+	if cause == nil || errors.Is(err, cause) {
 		return []error{err}
 	}
 	return []error{err, cause}

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -158,7 +159,7 @@ func (l *Lock) endLocked(class error, why ...error) error {
 	for _, c := range contexts {
 		c.cancel(reason)
 	}
-	if class == ErrLost {
+	if errors.Is(class, ErrLost) {
 		l.client.opts.Trace.lost(l.claim.name, reason)
 	}
 	return reason

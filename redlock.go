@@ -113,7 +113,7 @@ func Open(urls []string, opts *Options) (*Client, error) {
 	for i, u := range urls {
 		n, err := parseURL(u)
 		if err != nil {
-			return nil, fmt.Errorf("redlock: %w: URL %d of %d (not shown, it may hold a password): %v", ErrInvalid, i+1, len(urls), err)
+			return nil, fmt.Errorf("redlock: %w: URL %d of %d (not shown, it may hold a password): %w", ErrInvalid, i+1, len(urls), err)
 		}
 		nodes[i] = n
 	}
@@ -217,14 +217,8 @@ func (c *Client) Connect(ctx context.Context) error {
 	}
 	e := &QuorumError{Op: "connect", Need: c.need, class: ErrNoQuorum}
 	for i, b := range ballots {
-		n := NodeResult{Node: c.voters[i].name, Err: b.Answer}
-		switch b.Vote {
-		case quorum.Yes:
-			n.Vote = VoteYes
-		case quorum.Fault:
-			n.Vote = VoteNotSent
-		}
-		e.Nodes = append(e.Nodes, n)
+		b.Answer.Node = c.voters[i].name // also of one that has not answered
+		e.Nodes = append(e.Nodes, b.Answer)
 	}
 	if ctx.Err() != nil {
 		e.class = nil
@@ -233,11 +227,11 @@ func (c *Client) Connect(ctx context.Context) error {
 	return e
 }
 
-func (c *Client) connectNode(ctx context.Context, i int) (error, quorum.Vote) { //nolint:revive // the error is the answer
+func (c *Client) connectNode(ctx context.Context, i int) (NodeResult, quorum.Vote) {
 	if err := c.voters[i].node.Connect(ctx); err != nil {
-		return err, quorum.Fault
+		return NodeResult{Vote: VoteNotSent, Err: err}, quorum.Fault
 	}
-	return nil, quorum.Yes
+	return NodeResult{Vote: VoteYes}, quorum.Yes
 }
 
 // awaitConnected makes the first acquisitions wait until a quorum is connected,
@@ -338,7 +332,7 @@ func (c *Client) Close() error {
 
 	for _, l := range held {
 		l.mu.Lock()
-		l.endLocked(ErrLost, ErrClosed)
+		_ = l.endLocked(ErrLost, ErrClosed)
 	}
 	var g errgroup.Group
 	for _, v := range c.voters {

@@ -43,7 +43,7 @@ func (l *Lock) Release(ctx context.Context) error {
 
 func (l *Lock) release() error {
 	now := l.client.now()
-	l.check(now)
+	_ = l.check(now) // what is over is lost, not released
 
 	l.mu.Lock()
 	if l.outcome != nil {
@@ -62,7 +62,7 @@ func (l *Lock) release() error {
 	}
 	late := l.late
 	if l.reason == nil {
-		l.endLocked(ErrReleased)
+		_ = l.endLocked(ErrReleased)
 	} else {
 		l.mu.Unlock()
 	}
