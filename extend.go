@@ -122,7 +122,7 @@ func (l *Lock) prolong(to lease, start time.Duration) {
 	if end <= l.end {
 		return
 	}
-	l.end, l.ttl = end, to.ttl
+	l.end, l.ttl = end, to.asked
 	l.lostAt = max(l.lostAt, end-to.margin) // the timer finds out when it fires
 }
 

@@ -50,19 +50,23 @@ func (k KeepAlive) or(other KeepAlive) KeepAlive {
 	return k
 }
 
-// every returns the interval for a TTL.
-func (k KeepAlive) every(ttl time.Duration) time.Duration {
-	if k.Every > 0 {
+// room returns how much later than the last one an extension must begin.
+func (l lease) room() time.Duration { return l.ttl - l.drift - l.margin }
+
+// every returns the interval for a lease: Every, or a third of the TTL if that
+// is 0 or leaves no room (a shorter TTL was asked for since).
+func (k KeepAlive) every(l lease) time.Duration {
+	if k.Every > 0 && k.Every < l.room() {
 		return k.Every
 	}
-	return ttl / 3
+	return l.ttl / 3
 }
 
 // fits returns an error if an extension would come too late for the lease.
 func (k KeepAlive) fits(l lease) error {
-	if every, limit := k.every(l.ttl), l.ttl-l.drift-l.margin; every >= limit {
+	if k.Every >= l.room() {
 		return fmt.Errorf("redlock: %w: KeepAlive.Every %v, want less than %v: TTL %v - drift %v - StopMargin %v",
-			ErrInvalid, every, limit, l.ttl, l.drift, l.margin)
+			ErrInvalid, k.Every, l.room(), l.ttl, l.drift, l.margin)
 	}
 	return nil
 }
@@ -109,7 +113,7 @@ func (l *Lock) KeepAlive(k KeepAlive) error {
 	if err := k.fits(lease); err != nil {
 		return err
 	}
-	every := k.every(l.ttl)
+	every := k.every(lease)
 	if l.keeper == nil {
 		l.keeper = &keeper{timer: l.client.opts.Clock.AfterFunc(l.untilNextLocked(every, now), l.keep)}
 	} else {
@@ -148,7 +152,8 @@ func (l *Lock) keep() {
 		return
 	}
 	k := l.keeper
-	every := k.settings.every(l.ttl)
+	lease, _ := l.client.opts.lease(l.ttl) // checked when it was asked for
+	every := k.settings.every(lease)
 	switch {
 	case err != nil:
 		// A quarter of what is left: some tries more, the closer the sooner,
@@ -175,6 +180,7 @@ func (l *Lock) next() (to lease, last, ok bool) {
 	if hold := k.settings.MaxHold; hold > 0 && l.since+hold <= now+l.ttl {
 		last = true
 		to, err = l.client.opts.lease(l.since + hold - now)
+		to.asked = l.ttl
 		k.capped = err != nil || now+to.ttl-to.drift <= l.end
 	}
 	if k.settings.MaxCount > 0 && k.count >= k.settings.MaxCount {

@@ -24,7 +24,7 @@ type Lock struct {
 
 	mu         sync.Mutex
 	since      time.Duration // when it was acquired
-	ttl        time.Duration // of the last grant; guarded by mu, as all below
+	ttl        time.Duration // asked for with the last grant; guarded by mu, as all below
 	end        time.Duration // of its validity
 	lostAt     time.Duration // end less StopMargin
 	timer      clock.Timer   // fires at lostAt or before

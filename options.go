@@ -176,6 +176,7 @@ func (o *Options) margin(ttl time.Duration) time.Duration {
 // A lease is a checked TTL: what is sent and what is kept back.
 type lease struct {
 	ttl    time.Duration // as sent: whole milliseconds
+	asked  time.Duration // what keep-alive goes on with: ttl, unless a cap cut it
 	drift  time.Duration
 	margin time.Duration
 }
@@ -192,6 +193,7 @@ func (o *Options) lease(ttl time.Duration) (lease, error) {
 		return lease{}, fmt.Errorf("redlock: %w: TTL %v, want 1ms to %v%s", ErrInvalid, ttl, MaxTTL, hint)
 	}
 	l := lease{ttl: ttl.Truncate(time.Millisecond)}
+	l.asked = l.ttl
 	var err error
 	if l.drift, err = o.Drift.For(l.ttl); err != nil {
 		return lease{}, fmt.Errorf("redlock: %w", err)
