@@ -306,10 +306,10 @@ func (c *claim) undo(look bool) *round {
 	}
 	r := c.newRound(OpRelease, 0, max(waited, 1))
 	r.undoing, r.looking = true, look
-	for i, v := range client.voters {
+	for i := range client.voters {
 		r.add(i)
 		if suspects&(1<<i) != 0 {
-			r.votes.Answer(i, quorum.Fault, NodeResult{Node: v.name, Err: errSuspect})
+			r.votes.Answer(i, quorum.Fault, ballot{Answer: Answer{Vote: VoteNotSent, Err: errSuspect}})
 		}
 	}
 	client.orphans.add(c.value)

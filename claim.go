@@ -86,17 +86,13 @@ func (c *claim) send(r *Request) {
 	c.mu.Lock()
 	p := &c.places[r.index]
 	busy, replaced := p.busy, (*Request)(nil)
-	if busy != nil {
-		replaced, p.next = p.next, r
-	} else {
-		p.busy = r
-	}
-	c.mu.Unlock()
-
 	if busy == nil {
-		c.dispatch(r)
+		p.busy = r
+		c.dispatchLocked(r)
 		return
 	}
+	replaced, p.next = p.next, r
+	c.mu.Unlock()
 	if replaced != nil {
 		replaced.Withdraw()
 	}
@@ -108,10 +104,15 @@ func (c *claim) send(r *Request) {
 // dispatch hands r, which is the place's busy request, to the node, unless
 // there is a reason not to.
 func (c *claim) dispatch(r *Request) {
-	round, v := r.to.(*round), c.client.voters[r.index]
 	c.mu.Lock()
+	c.dispatchLocked(r)
+}
+
+// dispatchLocked is dispatch called with c.mu held, which it releases.
+func (c *claim) dispatchLocked(r *Request) {
 	closed, touched := c.closed, c.places[r.index].touched
 	c.mu.Unlock()
+	round, v := r.to.(*round), c.client.voters[r.index]
 	switch {
 	case closed && r.Op != OpRelease:
 		r.Withdraw()

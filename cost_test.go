@@ -79,3 +79,18 @@ func TestPairOnFiveNodesAllocatesLittle(t *testing.T) {
 	t.Logf("%v allocations", each)
 	require.LessOrEqual(t, each, 40.0)
 }
+
+// The library's own cost of a pair: nodes that answer at once.
+func BenchmarkPairWithoutNodes(b *testing.B) {
+	client := yesClient(b, 5)
+	b.ReportAllocs()
+	for b.Loop() {
+		lock, err := client.TryAcquire(ctx, "pair", time.Minute)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := lock.Release(ctx); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -68,12 +68,6 @@ func (r NodeResult) String() string {
 	return s
 }
 
-// setFound takes note of the value that the node holds.
-func (r *NodeResult) setFound(value string) {
-	_, r.Holder, _ = strings.Cut(value, "/")
-	r.found = value
-}
-
 // add adds what the undo found out on the node: who holds it, or, where the SET
 // went unanswered or was refused for an unknown value, why it fails.
 func (r *NodeResult) add(undone NodeResult) {

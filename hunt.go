@@ -191,7 +191,7 @@ func (v *voter) armLocked(now time.Duration) {
 		return
 	}
 	at := hs.queue[0].at
-	if v.suspect || v.down {
+	if v.standing() != answering {
 		if v.probe != nil {
 			return // its answer arms the timer
 		}
@@ -211,7 +211,7 @@ func (v *voter) undoDue() {
 	var requests []*Request
 
 	v.mu.Lock()
-	silent := v.suspect || v.down
+	silent := v.standing() != answering
 	if silent && (v.probe != nil || now < v.probeAt) {
 		v.armLocked(now)
 		v.mu.Unlock()

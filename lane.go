@@ -45,8 +45,7 @@ type lane struct {
 	pause   time.Duration // from one failed attempt to the next; guarded by mu
 	running bool          // the sender runs; guarded by mu
 
-	requests []*Request    // the sender's, to be used again
-	cmds     []redis.Cmder // the sender's, to be used again
+	pipeline pipeline // the sender's
 
 	wake chan struct{} // has room for one; tells the sender that something changed
 }
@@ -214,62 +213,37 @@ func (l *lane) expire() {
 
 // exchange sends a batch as one pipeline and answers it.
 func (l *lane) exchange(k *link, batch []queued) {
+	p := &l.pipeline
 	now := time.Now()
-	ctx := &deadlineContext{Context: context.Background()}
-	requests, cmds := l.requests[:0], l.cmds[:0]
 	for _, q := range batch {
 		if !now.Before(q.deadline) {
 			q.r.withdraw(ErrNodeTimeout)
-			continue
-		}
-		if q.r.Begin() {
-			requests = append(requests, q.r)
-			cmds = append(cmds, redis.NewCmd(ctx, q.r.encode()...))
-			if ctx.deadline.Before(q.deadline) {
-				ctx.deadline = q.deadline // the newest member's: each caller waits on his own
-			}
+		} else if q.r.Begin() {
+			p.add(q)
 		}
 	}
-	if len(requests) > 0 {
-		k.do(ctx, cmds)
-		l.evalUnknown(ctx, k, requests, cmds)
-		l.answer(k, requests, cmds)
+	if len(p.requests) > 0 {
+		p.send(k)
+		l.answer(k, p)
 	}
-	clear(requests)
-	clear(cmds)
-	l.requests, l.cmds = requests, cmds
+	p.reset()
 }
 
 // answer hands out the answers. A broken connection is given up before: an
 // answer may lead to new requests.
-func (l *lane) answer(k *link, requests []*Request, cmds []redis.Cmder) {
-	for _, cmd := range cmds {
-		if err := cmd.Err(); err != nil && breaksLink(err) {
+func (l *lane) answer(k *link, p *pipeline) {
+	for i := range p.cmds {
+		if err := p.cmds[i].Err(); err != nil && breaksLink(err) {
 			l.lose(k)
 			break
 		}
 	}
-	for i, r := range requests {
-		a := answerOf(r.Op, cmds[i].(*redis.Cmd))
+	for i, r := range p.requests {
+		a := answerOf(r.Op, &p.cmds[i])
 		if a.Vote == VoteUnknown && l.life.Err() != nil {
 			a.Err = ErrClosed
 		}
 		r.Answer(a)
-	}
-}
-
-// evalUnknown sends scripts that the server does not know again, with their
-// source and under the same deadline.
-func (l *lane) evalUnknown(ctx context.Context, k *link, requests []*Request, cmds []redis.Cmder) {
-	var again []redis.Cmder
-	for i, cmd := range cmds {
-		if err := cmd.Err(); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-			cmds[i] = redis.NewCmd(ctx, requests[i].encodeSource()...)
-			again = append(again, cmds[i])
-		}
-	}
-	if len(again) > 0 {
-		k.do(ctx, again)
 	}
 }
 
@@ -282,13 +256,3 @@ func breaksLink(err error) bool {
 	}
 	return !isReply(err) || redis.HasErrorPrefix(err, "READONLY") || redis.HasErrorPrefix(err, "MOVED")
 }
-
-// A deadlineContext has a deadline and nothing else. go-redis reads it as the
-// limit of the socket; a timer, which a context of package context has, would
-// be set and stopped for nothing.
-type deadlineContext struct {
-	context.Context
-	deadline time.Time
-}
-
-func (c *deadlineContext) Deadline() (time.Time, bool) { return c.deadline, true }

@@ -377,12 +377,11 @@ func (c *Client) sleep(ctx context.Context, name string, d time.Duration) error 
 // expected to vote.
 func (c *Client) census() (suspects uint64, able int) {
 	for i, v := range c.voters {
-		suspect, votes := v.state()
-		if suspect {
-			suspects |= 1 << i
-		}
-		if votes {
+		switch v.standing() {
+		case answering:
 			able++
+		case suspect:
+			suspects |= 1 << i
 		}
 	}
 	return suspects, able

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,10 +16,10 @@ import (
 type round struct {
 	claim    *claim
 	command  Command
-	start    time.Duration // just before the first send
+	start    time.Duration // just before the first send; not set for a release
 	began    time.Time     // the same, for people: reading it is cheap
 	requests []Request     // by node; those not made have a nil Command
-	votes    *quorum.Round[NodeResult]
+	votes    *quorum.Round[ballot]
 	pending  atomic.Int32 // requests not answered
 	closed   atomic.Bool  // nobody waits for the votes any more
 
@@ -37,13 +38,19 @@ type round struct {
 	forgetful uint64      // an extension: nodes that had lost the key; guarded by mu
 }
 
+// A ballot is a node's answer and when it came.
+type ballot struct {
+	Answer
+	elapsed time.Duration // since the round began
+}
+
 func (c *claim) newRound(op Op, ttl time.Duration, need int) *round {
 	n := len(c.client.voters)
 	return &round{
 		claim:    c,
 		command:  Command{Op: op, Key: c.key, Value: c.value, TTL: ttl},
 		requests: make([]Request, n),
-		votes:    quorum.NewRound[NodeResult](n, need),
+		votes:    quorum.NewRound[ballot](n, need),
 	}
 }
 
@@ -72,7 +79,10 @@ func (r *round) add(i int) {
 // send sends the requests made, and sets the time limit: afterwards, so that it
 // never meets a request that is still to be sent.
 func (r *round) send() {
-	r.start, r.began = r.claim.client.now(), time.Now()
+	r.began = time.Now()
+	if r.command.Op != OpRelease {
+		r.start = r.claim.client.now()
+	}
 	for i := range r.requests {
 		if req := &r.requests[i]; req.Command != nil {
 			r.claim.send(req)
@@ -108,7 +118,7 @@ func (r *round) took(req *Request, a Answer, o outcome) {
 	if o.settled {
 		v.settled(r.claim.value)
 	}
-	r.votes.Answer(i, r.voteOf(a, o), r.nodeResult(i, a))
+	r.votes.Answer(i, r.voteOf(a, o), ballot{a, time.Since(r.began)})
 	if r.undoing && a.Vote == VoteForeign {
 		r.found(a.Value)
 	}
@@ -136,14 +146,6 @@ func (r *round) voteOf(a Answer, o outcome) quorum.Vote {
 	default:
 		return voteOf(a.Vote)
 	}
-}
-
-func (r *round) nodeResult(i int, a Answer) NodeResult {
-	res := NodeResult{Node: r.claim.client.voters[i].name, Vote: a.Vote, Err: a.Err, Elapsed: time.Since(r.began)}
-	if a.Vote == VoteForeign {
-		res.setFound(a.Value)
-	}
-	return res
 }
 
 // found ends an undo early when a quorum of nodes turns out to hold one foreign
@@ -227,19 +229,19 @@ func (r *round) won() bool {
 
 // results returns what each node said so far.
 func (r *round) results() []NodeResult {
+	client := r.claim.client
 	_, _, ballots := r.votes.Result()
 	results := make([]NodeResult, len(ballots))
 	for i, b := range ballots {
-		results[i] = b.Answer
-		switch b.Vote {
-		case 0:
-			results[i].Node = r.claim.client.voters[i].name
-		case quorum.Late:
-			results[i] = NodeResult{
-				Node: r.claim.client.voters[i].name, Vote: VoteUnknown,
-				Err: ErrNodeTimeout, Elapsed: r.claim.client.opts.NodeTimeout,
-			}
+		n := NodeResult{Node: client.voters[i].name, Vote: b.Answer.Vote, Err: b.Answer.Err, Elapsed: b.Answer.elapsed}
+		if b.Vote == quorum.Late {
+			n.Vote, n.Err, n.Elapsed = VoteUnknown, ErrNodeTimeout, client.opts.NodeTimeout
 		}
+		if n.Vote == VoteForeign {
+			n.found = b.Answer.Value
+			_, n.Holder, _ = strings.Cut(n.found, "/")
+		}
+		results[i] = n
 	}
 	return results
 }

@@ -3,6 +3,7 @@ package redlock
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,20 +14,31 @@ import (
 // decide without it wherever they can, and it gets one request at a time, the
 // probe, until it answers; the pause between two probes doubles up to a second.
 // A node that fails at once (a refused connection) is down: asking it costs
-// nothing, but it cannot help the others to a quorum, and hunts probe it too.
+// nothing, but it cannot help the others to a quorum. Hunts probe both.
 type voter struct {
 	client *Client
 	node   Node
 	name   string
 
+	state atomic.Uint32 // a standing; changed with mu held
+
 	mu      sync.Mutex
-	suspect bool          // guarded by mu
-	down    bool          // guarded by mu
 	probe   *Request      // under way on a silent node; guarded by mu
 	probeAt time.Duration // no probe before; guarded by mu
 	pause   time.Duration // from one probe to the next; guarded by mu
 	hunts   hunts         // guarded by mu
 }
+
+// A standing is what a client thinks of a node.
+type standing uint32
+
+const (
+	answering standing = iota // as far as is known
+	suspect
+	down
+)
+
+func (v *voter) standing() standing { return standing(v.state.Load()) }
 
 const (
 	minPause = 5 * time.Millisecond
@@ -38,20 +50,15 @@ func longer(d time.Duration) time.Duration {
 	return min(max(2*d, minPause), maxPause)
 }
 
-// state returns whether the node is suspect, and whether it can be expected to
-// vote.
-func (v *voter) state() (suspect, able bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.suspect, !v.suspect && !v.down
-}
-
 // admit reports whether r may be sent although the others suffice: always if
 // the node is not suspect, as its probe if none is under way or due.
 func (v *voter) admit(r *Request) bool {
+	if v.standing() != suspect {
+		return true
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if !v.suspect {
+	if v.standing() != suspect {
 		return true
 	}
 	if v.probe != nil || v.client.now() < v.probeAt {
@@ -67,52 +74,55 @@ func (v *voter) heard(r *Request, a Answer) {
 	case a.Vote.replied():
 		v.hasAnswered(r)
 	case errors.Is(a.Err, ErrNodeTimeout):
-		v.isSilent(r, true)
+		v.isSilent(r, suspect)
 	case a.Err == errWithdrawn, a.Err == errSuspect, a.Err == errNothing,
 		errors.Is(a.Err, ErrNodeBusy), errors.Is(a.Err, ErrClosed): // says nothing of the node
 		v.mu.Lock()
 		v.probed(r)
 		v.mu.Unlock()
 	default:
-		v.isSilent(r, false)
+		v.isSilent(r, down)
 	}
 }
 
 func (v *voter) hasAnswered(r *Request) {
+	if v.standing() == answering {
+		return
+	}
 	v.mu.Lock()
 	v.probed(r)
-	cleared := v.suspect
-	if v.suspect || v.down {
+	was := v.standing()
+	if was != answering {
 		now := v.client.now()
-		v.suspect, v.down, v.pause = false, false, 0
+		v.state.Store(uint32(answering))
+		v.pause = 0
 		v.hunts.hurry(now)
 		v.armLocked(now)
 	}
 	v.mu.Unlock()
-	if cleared {
+	if was == suspect {
 		v.client.opts.Trace.suspect(v.name, false)
 	}
 }
 
-// isSilent takes note that r got no reply: late, because the node did not answer
-// in time, which makes it suspect, or because it failed at once, which makes it
-// down: waiting for it costs nothing.
-func (v *voter) isSilent(r *Request, late bool) {
+// isSilent takes note that r got no reply: the node did not answer in time,
+// which makes it suspect, or failed at once, which makes it down.
+func (v *voter) isSilent(r *Request, becomes standing) {
 	now := v.client.now()
 	v.mu.Lock()
-	changed := v.suspect != late
-	if changed || v.suspect == v.down {
+	was := v.standing()
+	if was != becomes {
+		v.state.Store(uint32(becomes))
 		v.pause, v.probeAt = 0, now
 	}
-	v.suspect, v.down = late, !late
 	if v.probed(r) {
 		v.pause = longer(v.pause)
 		v.probeAt = now + v.pause
 	}
 	v.armLocked(now)
 	v.mu.Unlock()
-	if changed {
-		v.client.opts.Trace.suspect(v.name, late)
+	if (was == suspect) != (becomes == suspect) {
+		v.client.opts.Trace.suspect(v.name, becomes == suspect)
 	}
 }
 
