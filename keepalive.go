@@ -11,7 +11,8 @@ import (
 // KeepAlive says how a lock is extended automatically.
 type KeepAlive struct {
 	// Every is the time from one extension to the next. It must leave room
-	// before the loss: less than TTL - drift - StopMargin. Default TTL/3.
+	// before the loss: less than TTL - drift - StopMargin. At least 1 ms.
+	// Default TTL/3.
 	// A failed extension is tried again sooner.
 	Every time.Duration
 
@@ -26,8 +27,8 @@ type KeepAlive struct {
 
 func (k KeepAlive) check() error {
 	switch {
-	case k.Every < 0:
-		return invalidOption("KeepAlive.Every", k.Every, "at least 0")
+	case k.Every < 0 || k.Every > 0 && k.Every < time.Millisecond:
+		return invalidOption("KeepAlive.Every", k.Every, "at least 1ms, or 0")
 	case k.MaxHold < 0:
 		return invalidOption("KeepAlive.MaxHold", k.MaxHold, "at least 0")
 	case k.MaxCount < 0:

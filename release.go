@@ -111,15 +111,16 @@ func (l *Lock) deleteEverywhere(late bool) error {
 	if err := r.wait(context.Background(), c.life); err != nil {
 		return &endError{name: l.claim.name, class: ErrClosed}
 	}
-	if late {
-		return &endError{name: l.claim.name, class: ErrLost, why: []error{errEnded}}
-	}
 	held := l.claim.couldHold()
-	if held && r.won() {
+	if !late && held && r.won() {
 		return nil
 	}
 	e := &QuorumError{Op: OpRelease.String(), Name: l.claim.name, Need: c.need, Nodes: r.results(), class: ErrNoQuorum}
-	if !held {
+	switch {
+	case late:
+		e.class = ErrLost
+		return &endError{name: l.claim.name, class: ErrLost, why: []error{errEnded, e}}
+	case !held:
 		e.class = ErrLost
 	}
 	return e

@@ -174,9 +174,9 @@ func (r *round) found(value string) {
 // time: so a round of releases only lets its waiter go at first, and gives up
 // on the nodes when it has waited as long again.
 func (r *round) expire() {
+	r.votes.Close() // first, so that all who are late are told as such
 	again := r.closed.Swap(true)
 	if r.command.Op == OpRelease && !again {
-		r.votes.Close()
 		r.mu.Lock()
 		r.timer.Reset(r.claim.client.opts.NodeTimeout)
 		r.mu.Unlock()
@@ -187,7 +187,6 @@ func (r *round) expire() {
 			r.giveUp(req)
 		}
 	}
-	r.votes.Close()
 }
 
 func (r *round) giveUp(req *Request) {
