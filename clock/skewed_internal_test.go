@@ -4,8 +4,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
 func TestSkewedForgetsTimersThatRanOrWereStopped(t *testing.T) {
@@ -18,7 +16,7 @@ func TestSkewedForgetsTimersThatRanOrWereStopped(t *testing.T) {
 			defer s.mu.Unlock()
 			base.mu.Lock()
 			defer base.mu.Unlock()
-			require.Equal(t, s.pending.Len(), base.pending.Len())
+			equal(t, s.pending.Len(), base.pending.Len())
 			return s.pending.Len()
 		}
 		for i := range 100 {
@@ -29,12 +27,12 @@ func TestSkewedForgetsTimersThatRanOrWereStopped(t *testing.T) {
 				timer.Stop()
 			}
 		}
-		require.Equal(t, 33, pending())
+		equal(t, 33, pending())
 		time.Sleep(3 * time.Hour)
-		require.Zero(t, pending())
+		equal(t, 0, pending())
 
 		s.AfterFunc(time.Hour, func() {})
 		s.Step(2 * time.Hour)
-		require.Zero(t, pending())
+		equal(t, 0, pending())
 	})
 }

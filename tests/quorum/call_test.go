@@ -51,12 +51,12 @@ func TestCallIsWonAtTheDecidingVoteWithoutWaitingForStragglers(t *testing.T) {
 		require.Equal(t, 4*time.Second, time.Since(start))
 		require.Equal(t, quorum.Won, d)
 		require.Equal(t, []quorum.Ballot[int]{
-			{quorum.No, 100}, {quorum.Yes, 101}, {quorum.Yes, 102}, {quorum.Yes, 103}, {}, {}, {},
+			{Vote: quorum.No, Answer: 100}, {Vote: quorum.Yes, Answer: 101}, {Vote: quorum.Yes, Answer: 102}, {Vote: quorum.Yes, Answer: 103}, {}, {}, {},
 		}, got)
 		require.Empty(t, late.all())
 
 		time.Sleep(time.Minute)
-		require.Equal(t, []quorum.Ballot[int]{{quorum.Fault, 104}, {quorum.Yes, 105}, {quorum.No, 106}}, late.all())
+		require.Equal(t, []quorum.Ballot[int]{{Vote: quorum.Fault, Answer: 104}, {Vote: quorum.Yes, Answer: 105}, {Vote: quorum.No, Answer: 106}}, late.all())
 	})
 }
 
@@ -67,10 +67,10 @@ func TestCallIsLostAtTheVoteThatMakesWinningImpossible(t *testing.T) {
 		d, got := quorum.Call(t.Context(), 5, 3, ask, late.add)
 		require.Equal(t, 3*time.Second, time.Since(start))
 		require.Equal(t, quorum.Lost, d)
-		require.Equal(t, []quorum.Ballot[int]{{quorum.No, 100}, {quorum.Fault, 101}, {quorum.Late, 102}, {}, {}}, got)
+		require.Equal(t, []quorum.Ballot[int]{{Vote: quorum.No, Answer: 100}, {Vote: quorum.Fault, Answer: 101}, {Vote: quorum.Late, Answer: 102}, {}, {}}, got)
 
 		time.Sleep(time.Minute)
-		require.Equal(t, []quorum.Ballot[int]{{quorum.Yes, 103}, {quorum.Yes, 104}}, late.all())
+		require.Equal(t, []quorum.Ballot[int]{{Vote: quorum.Yes, Answer: 103}, {Vote: quorum.Yes, Answer: 104}}, late.all())
 	})
 }
 
@@ -96,10 +96,10 @@ func TestCallEndsWithItsContextAndHandsTheRestToLate(t *testing.T) {
 		require.Equal(t, 2500*time.Millisecond, time.Since(start))
 		require.Equal(t, quorum.Lost, d)
 		silent := quorum.Ballot[int]{Vote: quorum.Late}
-		require.Equal(t, []quorum.Ballot[int]{{quorum.Yes, 100}, {quorum.Yes, 101}, silent, silent, silent}, got)
+		require.Equal(t, []quorum.Ballot[int]{{Vote: quorum.Yes, Answer: 100}, {Vote: quorum.Yes, Answer: 101}, silent, silent, silent}, got)
 
 		time.Sleep(time.Minute)
-		require.Equal(t, []quorum.Ballot[int]{{quorum.Yes, 102}, {quorum.No, 103}, {quorum.Yes, 104}}, late.all())
+		require.Equal(t, []quorum.Ballot[int]{{Vote: quorum.Yes, Answer: 102}, {Vote: quorum.No, Answer: 103}, {Vote: quorum.Yes, Answer: 104}}, late.all())
 	})
 }
 

@@ -35,7 +35,7 @@ func TestARoundIsDecidedAtTheDecidingAnswer(t *testing.T) {
 	d, yes, got := round.Result()
 	require.Equal(t, quorum.Won, d)
 	require.Equal(t, 3, yes)
-	require.Equal(t, ballots{{quorum.No, "a"}, {quorum.Yes, "b"}, {quorum.Yes, "c"}, {}, {quorum.Yes, "e"}}, got)
+	require.Equal(t, ballots{{Vote: quorum.No, Answer: "a"}, {Vote: quorum.Yes, Answer: "b"}, {Vote: quorum.Yes, Answer: "c"}, {}, {Vote: quorum.Yes, Answer: "e"}}, got)
 }
 
 func TestAnAnswerAfterTheDecisionIsHandedBack(t *testing.T) {
@@ -47,7 +47,7 @@ func TestAnAnswerAfterTheDecisionIsHandedBack(t *testing.T) {
 	d, yes, got := round.Result()
 	require.Equal(t, quorum.Lost, d)
 	require.Zero(t, yes)
-	require.Equal(t, ballots{{quorum.No, "a"}, {quorum.Fault, "b"}, {}}, got)
+	require.Equal(t, ballots{{Vote: quorum.No, Answer: "a"}, {Vote: quorum.Fault, Answer: "b"}, {}}, got)
 }
 
 func TestASecondAnswerOfAVoterIsHandedBack(t *testing.T) {
@@ -71,7 +71,7 @@ func TestCloseMakesTheSilentVotersLate(t *testing.T) {
 	d, yes, got := round.Result()
 	require.Equal(t, quorum.Lost, d)
 	require.Equal(t, 1, yes)
-	require.Equal(t, ballots{{Vote: quorum.Late}, {quorum.Yes, "b"}, {Vote: quorum.Late}}, got)
+	require.Equal(t, ballots{{Vote: quorum.Late}, {Vote: quorum.Yes, Answer: "b"}, {Vote: quorum.Late}}, got)
 }
 
 func TestCloseLeavesADecidedRoundAsItIs(t *testing.T) {
@@ -82,7 +82,7 @@ func TestCloseLeavesADecidedRoundAsItIs(t *testing.T) {
 
 	d, _, got := round.Result()
 	require.Equal(t, quorum.Won, d)
-	require.Equal(t, ballots{{}, {quorum.Yes, "b"}, {}}, got)
+	require.Equal(t, ballots{{}, {Vote: quorum.Yes, Answer: "b"}, {}}, got)
 }
 
 func TestDoubtWakesTheWaiterOfARoundThatTheOthersCannotWin(t *testing.T) {
@@ -101,7 +101,7 @@ func TestDoubtWakesTheWaiterOfARoundThatTheOthersCannotWin(t *testing.T) {
 
 		d, _, got := round.Result()
 		require.Equal(t, quorum.Lost, d)
-		require.Equal(t, ballots{{}, {quorum.No, "b"}, {}}, got)
+		require.Equal(t, ballots{{}, {Vote: quorum.No, Answer: "b"}, {}}, got)
 	})
 }
 
