@@ -72,7 +72,7 @@ func (l *Lock) release() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.releasing, this.err = nil, err
-	if err == nil || !isRepeatable(err) {
+	if !errors.Is(err, ErrNoQuorum) { // which is to be tried again
 		l.outcome = this
 	}
 	close(this.done)
@@ -86,11 +86,6 @@ func (l *Lock) again(err error) error {
 		return &endError{name: l.claim.name, class: ErrReleased}
 	}
 	return err
-}
-
-func isRepeatable(err error) bool {
-	e, ok := err.(*QuorumError) //nolint:errorlint // made just now, not wrapped
-	return ok && e.class == ErrNoQuorum
 }
 
 // deleteEverywhere runs the round. late: the lock had ended before.

@@ -75,14 +75,23 @@ func (v *voter) heard(r *Request, a Answer) {
 		v.hasAnswered(r)
 	case errors.Is(a.Err, ErrNodeTimeout):
 		v.isSilent(r, suspect)
-	case a.Err == errWithdrawn, a.Err == errSuspect, a.Err == errNothing,
-		errors.Is(a.Err, ErrNodeBusy), errors.Is(a.Err, ErrClosed): // says nothing of the node
+	case isOurs(a.Err):
 		v.mu.Lock()
 		v.probed(r)
 		v.mu.Unlock()
 	default:
 		v.isSilent(r, down)
 	}
+}
+
+// isOurs reports whether an answer's error says nothing of the node.
+func isOurs(err error) bool {
+	for _, ours := range []error{errWithdrawn, errSuspect, errNothing, ErrNodeBusy, ErrClosed} {
+		if errors.Is(err, ours) {
+			return true
+		}
+	}
+	return false
 }
 
 func (v *voter) hasAnswered(r *Request) {

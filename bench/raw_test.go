@@ -96,7 +96,9 @@ func (n *rawNode) read() {
 		}
 		if line[0] == '$' && line[1] != '-' {
 			size, _ := strconv.Atoi(string(line[1 : len(line)-2]))
-			r.Discard(size + 2)
+			if _, err := r.Discard(size + 2); err != nil {
+				return
+			}
 		}
 		n.mu.Lock()
 		c := n.waiting[0]
