@@ -17,8 +17,9 @@ const (
 
 // TryAcquire tries to acquire the lock called name for ttl, and does not wait
 // for a holder. It returns a held lock, or nil and an error that wraps
-//   - ErrHeld if another token holds, or could hold, a quorum: Holder of the
-//     *QuorumError tells whose;
+//   - ErrHeld if another token holds a quorum, or could hold one together with
+//     silent nodes and stays for NodeTimeout: Holder of the *QuorumError tells
+//     whose;
 //   - ErrNoQuorum if so many nodes failed or were late that no quorum is left,
 //     or if contenders split the nodes among them 8 times in a row;
 //   - ErrInvalid if name has not 1 to MaxName bytes, or ttl is under 1 ms, over
@@ -132,7 +133,8 @@ type failure struct {
 // acquire makes attempts until one succeeds, somebody holds the lock, the nodes
 // cannot make a quorum, or a split was not settled in settleTries.
 func (c *Client) acquire(ctx context.Context, name string, l lease) (*Lock, *failure) {
-	var candidate string // could have been the holder at the last try
+	var candidate string    // could be the holder, if he stays
+	var since time.Duration // when he was first seen
 	for try := 0; ; try++ {
 		a := &attempt{client: c, ctx: ctx, lease: l, claim: c.newClaim(name, l.ttl)}
 		lock, interrupted := a.run()
@@ -145,10 +147,12 @@ func (c *Client) acquire(ctx context.Context, name string, l lease) (*Lock, *fai
 		}
 
 		found := a.classify()
-		if a.candidate != "" && a.candidate == candidate {
-			found.class = ErrHeld // it could have a quorum, and is still there
+		switch {
+		case a.candidate == "" || a.candidate != candidate:
+			candidate, since = a.candidate, c.now()
+		case c.now()-since >= c.opts.NodeTimeout || try+1 == settleTries:
+			found.class = ErrHeld // an attempt that failed would have been undone by now
 		}
-		candidate = a.candidate
 		again := found.class == nil && try+1 < settleTries
 		if found.class == nil && !again {
 			found.class = ErrNoQuorum

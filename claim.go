@@ -36,6 +36,7 @@ type place struct {
 	held       bool // it had granted at some time
 	gone       bool // the node had granted, and then lost the key without our doing
 	deleting   bool // a delete of ours may have been carried out unseen
+	clean      bool // since its release nothing of ours is left for certain
 }
 
 const tokenBytes = 20
@@ -141,8 +142,8 @@ type outcome struct {
 	hunt    bool     // something of ours may be left
 	// with hunt: whether a SET may still arrive
 	unanswered bool
-	// confirmed: after a release, nothing of ours is left
-	confirmed bool
+	denied     bool // the node had lost the key when it was released
+	clean      bool // after a release, nothing of ours is left
 }
 
 // record takes note of the answer to r.
@@ -185,7 +186,9 @@ func (c *claim) recordLocked(r *Request, a Answer) (o outcome) {
 	case OpExtend:
 		p.recordExtend(a.Vote)
 	case OpRelease:
-		o.hunt, o.confirmed = p.recordRelease(a.Vote)
+		gone := p.gone
+		o.hunt = p.recordRelease(a.Vote)
+		o.clean, o.denied = p.clean, p.gone && !gone
 	}
 	o.unanswered = p.unanswered > 0
 	return o
@@ -222,22 +225,18 @@ func (p *place) recordExtend(v Vote) {
 	}
 }
 
-// recordRelease reports whether the key must be hunted, and whether nothing of
-// it is left for certain.
-func (p *place) recordRelease(v Vote) (hunt, confirmed bool) {
+// recordRelease reports whether the key must be hunted.
+func (p *place) recordRelease(v Vote) (hunt bool) {
 	mine := p.granted || p.unanswered > 0
 	switch v {
 	case VoteYes:
-		p.granted, p.deleting = false, false
-		return false, true // the SET did arrive, and is undone
+		p.granted, p.deleting, p.clean = false, false, true // the SET did arrive, and is undone
 	case VoteAbsent, VoteForeign:
 		p.lost()
-		if p.unanswered == 0 {
-			return false, true
-		}
+		p.clean = p.unanswered == 0
 	}
 	p.deleting = p.deleting || v == VoteUnknown
-	return mine, false
+	return mine && !p.clean
 }
 
 // lost takes note that the node does not hold our value. If it had granted and
@@ -247,6 +246,19 @@ func (p *place) lost() {
 		p.gone = true
 	}
 	p.granted = false
+}
+
+// isClean reports whether nothing of the claim is left on a quorum of nodes.
+func (c *claim) isClean() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clean := 0
+	for i := range c.places {
+		if c.places[i].clean {
+			clean++
+		}
+	}
+	return clean >= c.client.need
 }
 
 // couldHold reports whether so many nodes may have held the claim, before any

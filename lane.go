@@ -215,11 +215,12 @@ func (l *lane) expire() {
 func (l *lane) exchange(k *link, batch []queued) {
 	p := &l.pipeline
 	now := time.Now()
-	for _, q := range batch {
+	p.look(batch)
+	for i, q := range batch {
 		if !now.Before(q.deadline) {
 			q.r.withdraw(ErrNodeTimeout)
 		} else if q.r.Begin() {
-			p.add(q)
+			p.add(q, i)
 		}
 	}
 	if len(p.requests) > 0 {
@@ -239,7 +240,7 @@ func (l *lane) answer(k *link, p *pipeline) {
 		}
 	}
 	for i, r := range p.requests {
-		a := answerOf(r.Op, &p.cmds[i])
+		a := answerOf(r.isScript(), &p.cmds[i])
 		if a.Vote == VoteUnknown && l.life.Err() != nil {
 			a.Err = ErrClosed
 		}

@@ -148,17 +148,16 @@ func (l *Lock) endLocked(class error, why ...error) error {
 	if l.keeper != nil {
 		l.keeper.timer.Stop()
 	}
+	for _, c := range l.contexts {
+		c.cancel(reason)
+	}
+	l.contexts = nil
 	if l.done != nil {
 		close(l.done)
 	}
-	contexts := l.contexts
-	l.contexts = nil
 	l.mu.Unlock()
 
 	l.client.unregister(l)
-	for _, c := range contexts {
-		c.cancel(reason)
-	}
 	if errors.Is(class, ErrLost) {
 		l.client.opts.Trace.lost(l.claim.name, reason)
 	}

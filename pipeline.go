@@ -14,12 +14,32 @@ type pipeline struct {
 	cmds     []redis.Cmd // by request
 	sent     []redis.Cmder
 	ctx      deadlineContext
+	last     map[string]int // by key: the last of the batch; empty if there is only one
 }
 
-// add adds a request that has begun.
-func (p *pipeline) add(q queued) {
+// look notes which requests of a batch are followed by another with their key.
+func (p *pipeline) look(batch []queued) {
+	if len(batch) < 2 {
+		return
+	}
+	if p.last == nil {
+		p.last = make(map[string]int)
+	}
+	for i, q := range batch {
+		p.last[q.r.Key] = i
+	}
+}
+
+// add adds request i of the batch, which has begun. One that is followed by
+// another with its key brings its script's source along: had the server lost
+// the script, it would have to be sent again, after the other.
+func (p *pipeline) add(q queued, i int) {
+	args := q.r.encode()
+	if last, ok := p.last[q.r.Key]; ok && last != i && q.r.isScript() {
+		args = q.r.encodeSource()
+	}
 	p.requests = append(p.requests, q.r)
-	p.cmds = append(p.cmds, *redis.NewCmd(&p.ctx, q.r.encode()...))
+	p.cmds = append(p.cmds, *redis.NewCmd(&p.ctx, args...))
 	if p.ctx.deadline.Before(q.deadline) {
 		p.ctx.deadline = q.deadline // the newest member's: each caller waits on his own
 	}
@@ -52,6 +72,7 @@ func (p *pipeline) reset() {
 	clear(p.sent[:cap(p.sent)])
 	p.requests, p.cmds, p.sent = p.requests[:0], p.cmds[:0], p.sent[:0]
 	p.ctx.deadline = time.Time{}
+	clear(p.last)
 }
 
 // A deadlineContext has a deadline and nothing else. go-redis reads it as the

@@ -48,6 +48,9 @@ func (c *Command) encode() []any {
 	return args
 }
 
+// isScript reports whether c is sent as a script.
+func (c *Command) isScript() bool { return c.Op == OpExtend || c.Op == OpRelease }
+
 // encodeSource is encode with the script's source, for a server that does not
 // know the script.
 func (c *Command) encodeSource() []any {
@@ -182,17 +185,16 @@ func hash(s string) uint32 {
 	return h
 }
 
-// answerOf turns a reply of go-redis into an answer.
-func answerOf(op Op, cmd *redis.Cmd) Answer {
+// answerOf turns a reply of go-redis, to a script or to SET, into an answer.
+func answerOf(script bool, cmd *redis.Cmd) Answer {
 	reply, err := cmd.Result()
 	switch {
 	case err == nil:
-		return answerOfReply(op, reply)
-	case errors.Is(err, redis.Nil):
-		if op == OpAcquire || op == OpHeal {
-			return Answer{Vote: VoteForeign} // SET NX does not say whose
-		}
+		return answerOfReply(script, reply)
+	case errors.Is(err, redis.Nil) && script:
 		return Answer{Vote: VoteAbsent}
+	case errors.Is(err, redis.Nil):
+		return Answer{Vote: VoteForeign} // SET NX does not say whose
 	case isReply(err):
 		return Answer{Vote: VoteError, Err: err}
 	default:
@@ -206,14 +208,14 @@ func isReply(err error) bool {
 	return errors.As(err, &reply)
 }
 
-func answerOfReply(op Op, reply any) Answer {
+func answerOfReply(script bool, reply any) Answer {
 	switch reply := reply.(type) {
 	case int64:
-		if reply == 1 && (op == OpExtend || op == OpRelease) {
+		if reply == 1 && script {
 			return Answer{Vote: VoteYes}
 		}
 	case string:
-		if op == OpExtend || op == OpRelease {
+		if script {
 			return Answer{Vote: VoteForeign, Value: reply}
 		}
 		if reply == "OK" {

@@ -107,7 +107,7 @@ func (l *Lock) deleteEverywhere(late bool) error {
 		return &endError{name: l.claim.name, class: ErrClosed}
 	}
 	held := l.claim.couldHold()
-	if !late && held && r.won() {
+	if !late && held && l.claim.isClean() {
 		return nil
 	}
 	e := &QuorumError{Op: OpRelease.String(), Name: l.claim.name, Need: c.need, Nodes: r.results(), class: ErrNoQuorum}

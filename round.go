@@ -21,7 +21,7 @@ type round struct {
 	requests []Request     // by node; those not made have a nil Command
 	votes    *quorum.Round[ballot]
 	pending  atomic.Int32 // requests not answered
-	closed   atomic.Bool  // nobody waits for the votes any more
+	expired  atomic.Bool  // NodeTimeout is over
 
 	undoing bool // every answer counts, whatever it says
 	looking bool // an undo that is also to find out who holds the lock
@@ -139,7 +139,11 @@ func (r *round) took(req *Request, a Answer, o outcome) {
 // voteOf tells what an answer counts as.
 func (r *round) voteOf(a Answer, o outcome) quorum.Vote {
 	switch {
-	case r.undoing, o.confirmed:
+	case r.undoing:
+		return quorum.Yes
+	case o.denied: // clean, but a quorum may have been lost: hear the others
+		return quorum.No
+	case o.clean:
 		return quorum.Yes
 	case r.command.Op == OpRelease:
 		return quorum.Fault
@@ -174,8 +178,8 @@ func (r *round) found(value string) {
 // time: so a round of releases only lets its waiter go at first, and gives up
 // on the nodes when it has waited as long again.
 func (r *round) expire() {
+	again := r.expired.Swap(true)
 	r.votes.Close() // first, so that all who are late are told as such
-	again := r.closed.Swap(true)
 	if r.command.Op == OpRelease && !again {
 		r.mu.Lock()
 		r.timer.Reset(r.claim.client.opts.NodeTimeout)
@@ -233,7 +237,7 @@ func (r *round) results() []NodeResult {
 	results := make([]NodeResult, len(ballots))
 	for i, b := range ballots {
 		n := NodeResult{Node: client.voters[i].name, Vote: b.Answer.Vote, Err: b.Answer.Err, Elapsed: b.Answer.elapsed}
-		if b.Vote == quorum.Late {
+		if b.Vote == quorum.Late && r.expired.Load() {
 			n.Vote, n.Err, n.Elapsed = VoteUnknown, ErrNodeTimeout, client.opts.NodeTimeout
 		}
 		if n.Vote == VoteForeign {
