@@ -77,8 +77,10 @@ func TestB02AWaiterGetsItsWholeValidity(t *testing.T) {
 
 				var lock *redlock.Lock
 				waited := caseTakes(func() {
+					limited, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
 					var err error
-					lock, err = c.client.Acquire(t.Context(), caseKey, ttl)
+					lock, err = c.client.Acquire(limited, caseKey, ttl)
 					require.NoError(t, err)
 				})
 				require.Greater(t, waited, ttl, "longer than the lock's own life")

@@ -60,17 +60,17 @@ func TestThreeOfFiveGoneIsNoQuorumAtOnceAndSaysWhichThree(t *testing.T) {
 			assert.ErrorIs(t, result(t, err, m).Err, redlock.ErrNodeTimeout)
 		}
 		for range 3 {
-			try(client, nodeTimeout)
+			_ = try(client, nodeTimeout)
 		}
 		fresh := newClient(t, options(masters), quick())
-		try(fresh, 500*time.Millisecond+nodeTimeout)
-		try(fresh, nodeTimeout)
+		_ = try(fresh, 500*time.Millisecond+nodeTimeout)
+		_ = try(fresh, nodeTimeout)
 
 		for _, m := range masters[:3] {
 			m.Down() // killed
 		}
 		for range 3 {
-			try(client, nodeTimeout)
+			_ = try(client, nodeTimeout)
 		}
 		try(newClient(t, options(masters), quick()), nodeTimeout)
 

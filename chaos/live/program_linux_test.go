@@ -101,9 +101,9 @@ func (p *program) kill() {
 
 // next returns the next line that begins with one of the words. A line that
 // begins with WRONG fails the test.
-func (p *program) next(limit time.Duration, words ...string) string {
+func (p *program) next(words ...string) string {
 	p.tb.Helper()
-	deadline := time.After(limit)
+	deadline := time.After(bound)
 	for {
 		select {
 		case line, ok := <-p.lines:
@@ -115,7 +115,7 @@ func (p *program) next(limit time.Duration, words ...string) string {
 				}
 			}
 		case <-deadline:
-			require.Failf(p.tb, "the program says nothing", "no %q within %v", words, limit)
+			require.Failf(p.tb, "the program says nothing", "no %q within %v", words, bound)
 		}
 	}
 }

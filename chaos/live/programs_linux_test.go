@@ -36,8 +36,8 @@ func TestTwoProcessesAreNeverInsideTogetherWhileMastersDie(t *testing.T) {
 	progress := func() {
 		t.Helper()
 		for range 5 {
-			one.next(bound, "grant")
-			two.next(bound, "grant")
+			one.next("grant")
+			two.next("grant")
 		}
 	}
 	progress()
@@ -94,7 +94,7 @@ func TestB38NextOneHasTheLockOfAKilledHolderWithinItsTTL(t *testing.T) {
 	const ttl = time.Second
 	for range 3 {
 		p := run(t, "holder", order{Addrs: addrs(masters), Name: "job", TTL: ttl, Owner: "victim"})
-		p.next(bound, "held")
+		p.next("held")
 		held := time.Now() // or a little later
 		_, err := client.TryAcquire(context.Background(), "job", ttl)
 		require.ErrorIs(t, err, redlock.ErrHeld)
@@ -119,7 +119,7 @@ func TestStoppedHolderLearnsOfItsLossAtOnce(t *testing.T) {
 	const ttl = 500 * time.Millisecond
 	for range 3 {
 		p := run(t, "holder", order{Addrs: addrs(masters), Name: "job", TTL: ttl})
-		p.next(bound, "held")
+		p.next("held")
 		p.signal(syscall.SIGSTOP)
 		lock, err := client.Acquire(context.Background(), "job", time.Minute)
 		require.NoError(t, err)
@@ -127,8 +127,8 @@ func TestStoppedHolderLearnsOfItsLossAtOnce(t *testing.T) {
 		require.GreaterOrEqual(t, before, 3)
 
 		p.signal(syscall.SIGCONT)
-		p.next(bound, "lost after")
-		p.next(bound, "over")
+		p.next("lost after")
+		p.next("over")
 		p.kill()
 		require.GreaterOrEqual(t, holders(masters, lock), before, "the next holder keeps its keys")
 		require.NoError(t, lock.Extend(context.Background(), time.Minute))
