@@ -7,6 +7,29 @@ import (
 	"time"
 )
 
+// Do acquires the lock as Acquire does, keeps it alive as Options.KeepAlive
+// says, runs fn and releases the lock, also if fn panics. fn's context ends,
+// with the reason as its cause, when the lock is lost, ctx ends, or the client
+// shuts down. fn never runs without the lock.
+//
+// If fn did not run, the error is the acquisition's. If it ran, it is fn's
+// error, joined with ErrLost if the lock ended before fn returned, and with
+// ErrClosed if that was why. A release that no quorum confirmed is told to Trace
+// alone: fn's work was done under the lock, and the keys run out.
+//
+// A lock stops overlap, not repetition: whoever waited for the lock runs fn
+// after the other has finished. See TryDo.
+func (c *Client) Do(ctx context.Context, name string, ttl time.Duration, fn func(ctx context.Context, lock *Lock) error) error {
+	return c.do(ctx, name, ttl, fn, (*Client).Acquire)
+}
+
+// TryDo is Do with TryAcquire: it does not wait for a holder. This is what a job
+// wants that several servers start at the same time: one runs it, the others
+// have ErrHeld.
+func (c *Client) TryDo(ctx context.Context, name string, ttl time.Duration, fn func(ctx context.Context, lock *Lock) error) error {
+	return c.do(ctx, name, ttl, fn, (*Client).TryAcquire)
+}
+
 type acquireFunc func(c *Client, ctx context.Context, name string, ttl time.Duration) (*Lock, error)
 
 func (c *Client) do(

@@ -88,8 +88,8 @@ type Client struct {
 //
 // The error wraps ErrInvalid if there are no nodes or more than MaxNodes, a nil
 // entry, the same address or socket twice, or an option that Validate refuses.
-// Two names of one server cannot be told from two servers: do not do that.
-// Neither are Redis Cluster, Sentinel or a proxy independent masters.
+// Two names of one server cannot be told from two servers: do not do that. Nor
+// is Redis Cluster, Sentinel or a proxy a set of independent masters.
 func New(nodes []*redis.Options, opts *Options) (*Client, error) {
 	o, err := opts.complete()
 	if err != nil {
@@ -190,97 +190,6 @@ func (c *Client) String() string {
 		s += v.name
 	}
 	return s + ")"
-}
-
-// Connect waits until a quorum of nodes is ready, which makes the first
-// acquisition as fast as later ones. It is never necessary. The error wraps
-// ErrNoQuorum if so many nodes failed that none is possible, the context's
-// error if ctx ended first, or ErrClosed. What was begun goes on: later
-// acquisitions profit.
-func (c *Client) Connect(ctx context.Context) error {
-	if c == nil || len(c.voters) == 0 {
-		return invalidClient()
-	}
-	if err := c.refused(); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(c.draining, func() { cancel(ErrClosed) })()
-
-	decision, ballots := quorum.Call(ctx, len(c.voters), c.need, c.connectNode, nil)
-	if decision == quorum.Won {
-		return nil
-	}
-	if err := c.refused(); err != nil {
-		return err
-	}
-	e := &QuorumError{Op: "connect", Need: c.need, class: ErrNoQuorum}
-	for i, b := range ballots {
-		b.Answer.Node = c.voters[i].name // also of one that has not answered
-		e.Nodes = append(e.Nodes, b.Answer)
-	}
-	if ctx.Err() != nil {
-		e.class = nil
-		return e.withContext(ctx)
-	}
-	return e
-}
-
-func (c *Client) connectNode(ctx context.Context, i int) (NodeResult, quorum.Vote) {
-	if err := c.voters[i].node.Connect(ctx); err != nil {
-		return NodeResult{Vote: VoteNotSent, Err: err}, quorum.Fault
-	}
-	return NodeResult{Vote: VoteYes}, quorum.Yes
-}
-
-// awaitConnected makes the first acquisitions wait until a quorum is connected,
-// or known to be out of reach, at most ConnectTimeout.
-func (c *Client) awaitConnected(ctx context.Context, name string) error {
-	select {
-	case <-c.connected:
-		return nil
-	default:
-	}
-	c.connectOnce.Do(func() {
-		go func() {
-			defer close(c.connected)
-			ctx, cancel := context.WithTimeout(c.draining, c.opts.ConnectTimeout)
-			defer cancel()
-			quorum.Call(ctx, len(c.voters), c.need, c.connectNode, nil)
-		}()
-	})
-	select {
-	case <-c.connected:
-		return nil
-	case <-ctx.Done():
-		return c.endedBy(ctx, name, nil)
-	case <-c.draining.Done():
-		return c.refused()
-	}
-}
-
-// Do acquires the lock as Acquire does, keeps it alive as Options.KeepAlive
-// says, runs fn and releases the lock, also if fn panics. fn's context ends,
-// with the reason as its cause, when the lock is lost, ctx ends, or the client
-// shuts down. fn never runs without the lock.
-//
-// If fn did not run, the error is the acquisition's. If it ran, it is fn's
-// error, joined with ErrLost if the lock ended before fn returned, and with
-// ErrClosed if that was why. A release that no quorum confirmed is told to Trace
-// alone: fn's work was done under the lock, and the keys run out.
-//
-// A lock stops overlap, not repetition: whoever waited for the lock runs fn
-// after the other has finished. See TryDo.
-func (c *Client) Do(ctx context.Context, name string, ttl time.Duration, fn func(ctx context.Context, lock *Lock) error) error {
-	return c.do(ctx, name, ttl, fn, (*Client).Acquire)
-}
-
-// TryDo is Do with TryAcquire: it does not wait for a holder. This is what a job
-// wants that several servers start at the same time: one runs it, the others
-// have ErrHeld.
-func (c *Client) TryDo(ctx context.Context, name string, ttl time.Duration, fn func(ctx context.Context, lock *Lock) error) error {
-	return c.do(ctx, name, ttl, fn, (*Client).TryAcquire)
 }
 
 // Shutdown ends the client in good order: from now on nothing is acquired, and

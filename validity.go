@@ -59,8 +59,8 @@ func (d Drift) For(ttl time.Duration) (time.Duration, error) {
 // which is step 3 and 4 of the Redlock algorithm, with the drift of the page's
 // reference implementations. A result of zero or less means that the lock was
 // not acquired, however many nodes agreed. ttl is what was sent to the nodes.
-// The error wraps [ErrInvalid] if ttl or elapsed is negative, or as
-// [Drift.For] says; a result is never below -elapsed.
+// The error wraps [ErrInvalid] if ttl or elapsed is negative, the result
+// overflows, or as [Drift.For] says.
 func Validity(ttl, elapsed time.Duration, d Drift) (time.Duration, error) {
 	if elapsed < 0 {
 		return 0, fmt.Errorf("%w: elapsed time %v, want at least 0", ErrInvalid, elapsed)
