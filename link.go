@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,9 +19,27 @@ type link struct {
 	client *redis.Client
 	conn   *redis.Conn
 	pipe   redis.Pipeliner
-	raw    net.Conn    // the socket, below TLS
-	look   func() bool // whether raw is still open
-	forget func() bool // stops closing raw at the end of the lane's life
+	look   func() bool // whether the socket is still open
+
+	mu     sync.Mutex  // go-redis may dial in a goroutine of its own
+	closed bool        // guarded by mu
+	raw    net.Conn    // the socket, below TLS; guarded by mu
+	forget func() bool // stops closing raw at the end of the lane's life; guarded by mu
+}
+
+// attach takes the connection that was dialed, and reports false if it came too
+// late and is closed.
+func (k *link) attach(life context.Context, c net.Conn) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		c.Close()
+		return false
+	}
+	raw := socket(c)
+	k.raw, k.look = raw, looker(raw)
+	k.forget = context.AfterFunc(life, func() { raw.Close() })
+	return true
 }
 
 // do sends commands as one pipeline, or a single one directly. What came of them
@@ -42,12 +62,13 @@ func (k *link) do(ctx context.Context, cmds []redis.Cmder) {
 // close closes the socket first: a TLS goodbye to a server that hangs takes
 // seconds.
 func (k *link) close() {
-	if k.forget != nil {
-		k.forget()
-	}
+	k.mu.Lock()
+	k.closed = true
 	if k.raw != nil {
+		k.forget()
 		k.raw.Close()
 	}
+	k.mu.Unlock()
 	k.conn.Close()
 	k.client.Close()
 }
@@ -92,9 +113,10 @@ func (l *lane) dial(d *dialing) {
 // open makes a connection: dial, TLS, HELLO, AUTH, SELECT, and the scripts, so
 // that the first lock need not send them.
 func (l *lane) open() (*link, error) {
-	ctx, cancel := context.WithTimeout(l.life, l.connectTimeout)
-	defer cancel()
+	ctx, cancelAll := context.WithTimeout(l.life, l.connectTimeout)
+	defer cancelAll()
 	k := &link{}
+	var failed atomic.Pointer[error] // of the dial: go-redis may wait and forget it
 	opt := *l.options
 	opt.Dialer = func(dialCtx context.Context, network, addr string) (net.Conn, error) {
 		dialCtx, cancel := context.WithCancel(dialCtx)
@@ -102,11 +124,13 @@ func (l *lane) open() (*link, error) {
 		defer context.AfterFunc(ctx, cancel)() // go-redis may dial under a context of its own
 		c, err := l.options.Dialer(dialCtx, network, addr)
 		if err != nil {
+			failed.CompareAndSwap(nil, &err)
+			cancelAll()
 			return nil, err
 		}
-		k.raw = socket(c)
-		k.look = looker(k.raw)
-		k.forget = context.AfterFunc(l.life, func() { k.raw.Close() })
+		if !k.attach(l.life, c) {
+			return nil, net.ErrClosed
+		}
 		return c, nil
 	}
 	if hook := opt.OnConnect; hook != nil {
@@ -125,7 +149,11 @@ func (l *lane) open() (*link, error) {
 		redis.NewStringCmd(ctx, "script", "load", releaseSource),
 	}
 	k.do(ctx, cmds)
-	if err := connectError(cmds[0].Err()); err != nil {
+	err := connectError(cmds[0].Err())
+	if dial := failed.Load(); dial != nil {
+		err = fmt.Errorf("connecting: %w", *dial)
+	}
+	if err != nil {
 		k.close()
 		if l.life.Err() != nil {
 			return nil, ErrClosed
