@@ -17,10 +17,12 @@ const laneQueue = 65_536
 // pipelineLimit bounds the requests of one pipeline, which share one deadline.
 const pipelineLimit = 1000
 
-// Pauses between attempts to connect after a failure.
+// Pauses between attempts to connect, after a failure or while one takes long,
+// and how many may be under way at once.
 const (
 	minRedial = 20 * time.Millisecond
 	maxRedial = time.Second
+	maxDials  = 5
 )
 
 // A lane is one connection to a Redis master with one sender, which takes all
@@ -39,7 +41,9 @@ type lane struct {
 	mu      sync.Mutex
 	queue   []queued      // guarded by mu
 	link    *link         // the connection; nil: none; guarded by mu
-	dialing *dialing      // the attempt to connect under way; nil: none; guarded by mu
+	linked  chan struct{} // closed when there is one; guarded by mu
+	dialing *dialing      // the latest attempt to connect under way; nil: none; guarded by mu
+	dials   int           // how many are under way; guarded by mu
 	failed  error         // the last attempt's error, if it failed; guarded by mu
 	redial  time.Time     // no attempt before; guarded by mu
 	pause   time.Duration // from one failed attempt to the next; guarded by mu
@@ -58,7 +62,7 @@ type queued struct {
 func newLane(life context.Context, opt *redis.Options, connectTimeout time.Duration) *lane {
 	return &lane{
 		options: opt, connectTimeout: connectTimeout, life: life,
-		wake: make(chan struct{}, 1),
+		linked: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
 }
 

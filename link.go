@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -75,33 +76,47 @@ func (k *link) close() {
 
 // A dialing is one attempt to connect.
 type dialing struct {
-	done chan struct{} // closed when err is set
-	err  error
+	since time.Time
+	done  chan struct{} // closed when err is set
+	err   error
 }
 
-// dialLocked starts an attempt to connect if none is under way, and returns the
-// one that is. l.mu is held.
+// dialLocked starts an attempt to connect, and returns the latest. One at a time
+// does, unless it takes suspiciously long: a server that was out of reach when
+// it began may have come back and know nothing of it. l.mu is held.
 func (l *lane) dialLocked() *dialing {
 	l.startLocked() // it closes the connection in the end
-	if l.dialing == nil {
-		l.dialing = &dialing{done: make(chan struct{})}
-		go l.dial(l.dialing)
+	d := l.dialing
+	if d == nil || l.dials < maxDials && time.Since(d.since) >= maxRedial {
+		d = &dialing{since: time.Now(), done: make(chan struct{})}
+		l.dialing = d
+		l.dials++
+		go l.dial(d)
 	}
-	return l.dialing
+	return d
 }
 
 func (l *lane) dial(d *dialing) {
 	k, err := l.open()
 	l.mu.Lock()
-	l.dialing = nil
-	if err == nil && l.life.Err() != nil {
-		k.close()
-		k, err = nil, ErrClosed
+	l.dials--
+	if l.dialing == d {
+		l.dialing = nil
 	}
-	l.link, l.failed, d.err = k, err, err
-	if err == nil {
+	switch {
+	case err == nil && l.life.Err() != nil:
+		k.close()
+		d.err = ErrClosed
+	case l.link != nil: // another attempt made it
+		if err == nil {
+			k.close()
+		}
+	case err == nil:
+		l.link, l.failed = k, nil
 		l.pause, l.redial = 0, time.Time{}
-	} else {
+		close(l.linked)
+	default:
+		d.err, l.failed = err, err
 		l.pause = min(max(2*l.pause, minRedial), maxRedial)
 		l.redial = time.Now().Add(l.pause)
 	}
@@ -117,6 +132,7 @@ func (l *lane) open() (*link, error) {
 	defer cancelAll()
 	k := &link{}
 	var failed atomic.Pointer[error] // of the dial: go-redis may wait and forget it
+	var ready atomic.Bool            // the handshake is through
 	opt := *l.options
 	opt.Dialer = func(dialCtx context.Context, network, addr string) (net.Conn, error) {
 		dialCtx, cancel := context.WithCancel(dialCtx)
@@ -133,13 +149,14 @@ func (l *lane) open() (*link, error) {
 		}
 		return c, nil
 	}
-	if hook := opt.OnConnect; hook != nil {
-		opt.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
+	opt.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
+		if hook := l.options.OnConnect; hook != nil {
 			if err := hook(ctx, conn); err != nil {
 				return fmt.Errorf("OnConnect: %w", err)
 			}
-			return nil
 		}
+		ready.Store(true)
+		return nil
 	}
 	k.client = redis.NewClient(&opt)
 	k.conn = k.client.Conn()
@@ -149,18 +166,23 @@ func (l *lane) open() (*link, error) {
 		redis.NewStringCmd(ctx, "script", "load", releaseSource),
 	}
 	k.do(ctx, cmds)
-	err := connectError(cmds[0].Err())
-	if dial := failed.Load(); dial != nil {
-		err = fmt.Errorf("connecting: %w", *dial)
+	err := cmds[0].Err()
+	// A user who may not load scripts has a connection, and so has a server that
+	// is loading its data: it says so itself when it is asked.
+	if ready.Load() && (err == nil || isReply(err) && !redis.HasErrorPrefix(err, "NOAUTH")) {
+		return k, nil
 	}
-	if err != nil {
-		k.close()
-		if l.life.Err() != nil {
-			return nil, ErrClosed
-		}
-		return nil, err
+	k.close()
+	dialing := failed.Load()
+	switch {
+	case l.life.Err() != nil:
+		return nil, ErrClosed
+	case dialing != nil:
+		err = *dialing
+	case err == nil:
+		err = errors.New("go-redis has none, and does not say why")
 	}
-	return k, nil
+	return nil, fmt.Errorf("connecting: %w", err)
 }
 
 // socket returns what is below TLS.
@@ -169,20 +191,6 @@ func socket(c net.Conn) net.Conn {
 		return secure.NetConn()
 	}
 	return c
-}
-
-// connectError tells which errors of the first commands mean that there is no
-// usable connection. A user who may not load scripts has one, and so has a
-// server that is loading its data: it says so itself when it is asked. An error
-// of the handshake comes wrapped, one of the command itself bare.
-func connectError(err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, bare := err.(redis.Error); bare && !redis.HasErrorPrefix(err, "NOAUTH") { //nolint:errorlint // see above
-		return nil
-	}
-	return fmt.Errorf("connecting: %w", err)
 }
 
 // connect waits until the lane has a connection, or an attempt to get one has
@@ -200,9 +208,11 @@ func (l *lane) connect(ctx context.Context) error {
 		l.mu.Unlock()
 		return nil
 	}
-	d := l.dialLocked()
+	d, linked := l.dialLocked(), l.linked
 	l.mu.Unlock()
 	select {
+	case <-linked:
+		return nil
 	case <-d.done:
 		return d.err
 	case <-ctx.Done():
@@ -214,7 +224,7 @@ func (l *lane) connect(ctx context.Context) error {
 func (l *lane) lose(k *link) {
 	l.mu.Lock()
 	if l.link == k {
-		l.link = nil
+		l.link, l.linked = nil, make(chan struct{})
 	}
 	l.mu.Unlock()
 	k.close()
