@@ -40,6 +40,7 @@ type lane struct {
 
 	mu      sync.Mutex
 	queue   []queued      // guarded by mu
+	next    time.Time     // the first deadline in the queue, or before; guarded by mu
 	link    *link         // the connection; nil: none; guarded by mu
 	linked  chan struct{} // closed when there is one; guarded by mu
 	dialing *dialing      // the latest attempt to connect under way; nil: none; guarded by mu
@@ -77,6 +78,9 @@ func (l *lane) send(r *Request) {
 	case len(l.queue) >= laneQueue && r.Op != OpRelease:
 		refused = ErrNodeBusy
 	default:
+		if len(l.queue) == 0 || q.deadline.Before(l.next) {
+			l.next = q.deadline
+		}
 		l.queue = append(l.queue, q)
 		l.startLocked()
 	}
@@ -137,7 +141,7 @@ func (l *lane) run() {
 	}
 }
 
-// state returns the connection, if there is one, the deadline of the oldest
+// state returns the connection, if there is one, the first deadline of a
 // request, if there is one, and why requests cannot even wait, if so. It sees to
 // it that a connection is being made if one is wanted.
 func (l *lane) state() (k *link, next time.Time, failed error) {
@@ -152,10 +156,10 @@ func (l *lane) state() (k *link, next time.Time, failed error) {
 		}
 		failed = l.failed
 	}
-	return l.link, l.queue[0].deadline, failed
+	return l.link, l.next, failed
 }
 
-// rest waits until something changes, or the oldest request's time is over.
+// rest waits until something changes, or a request's time is over.
 func (l *lane) rest(timer *time.Timer, next time.Time) {
 	if next.IsZero() {
 		select {
@@ -202,16 +206,24 @@ func (l *lane) answerAll(err error) {
 // expire answers the requests whose time is over.
 func (l *lane) expire() {
 	now := time.Now()
+	var over []*Request
 	l.mu.Lock()
-	n := 0
-	for n < len(l.queue) && !now.Before(l.queue[n].deadline) {
-		n++
+	left := l.queue[:0]
+	for _, q := range l.queue {
+		if !now.Before(q.deadline) {
+			over = append(over, q.r)
+			continue
+		}
+		if len(left) == 0 || q.deadline.Before(l.next) {
+			l.next = q.deadline
+		}
+		left = append(left, q)
 	}
-	over := l.queue[:n:n]
-	l.queue = l.queue[n:]
+	clear(l.queue[len(left):])
+	l.queue = left
 	l.mu.Unlock()
-	for _, q := range over {
-		q.r.withdraw(ErrNodeTimeout)
+	for _, r := range over {
+		r.withdraw(ErrNodeTimeout)
 	}
 }
 
