@@ -72,7 +72,7 @@ func (v *voter) admit(r *Request) bool {
 func (v *voter) heard(r *Request, a Answer) {
 	switch {
 	case a.Vote.replied():
-		v.hasAnswered(r)
+		v.hasAnswered()
 	case errors.Is(a.Err, ErrNodeTimeout):
 		v.isSilent(r, suspect)
 	case isOurs(a.Err):
@@ -94,17 +94,16 @@ func isOurs(err error) bool {
 	return false
 }
 
-func (v *voter) hasAnswered(r *Request) {
+func (v *voter) hasAnswered() {
 	if v.standing() == answering {
 		return
 	}
 	v.mu.Lock()
-	v.probed(r)
 	was := v.standing()
 	if was != answering {
 		now := v.client.now()
 		v.state.Store(uint32(answering))
-		v.pause = 0
+		v.probe, v.pause = nil, 0 // also if the probe is still under way: it probes nothing any more
 		v.hunts.hurry(now)
 		v.armLocked(now)
 	}

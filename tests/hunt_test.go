@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -162,5 +163,48 @@ func TestSuspectsAreAskedWhenTheOthersCannotMakeAQuorum(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, lock.Release(ctx))
 		}
+	})
+}
+
+// manual is a node that answers when the test says so, also long after the
+// time-out.
+type manual struct{ requests chan *redlock.Request }
+
+func (manual) String() string                { return "manual" }
+func (manual) Connect(context.Context) error { return nil }
+func (manual) Close() error                  { return nil }
+func (m manual) Send(r *redlock.Request) {
+	if r.Begin() {
+		m.requests <- r
+	}
+}
+
+// An answer to an old request clears a suspect while its probe is under way.
+func TestSuspectThatWasClearedByALateAnswerIsProbedTheNextTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := redlocktest.Nodes(2)
+		slow := manual{make(chan *redlock.Request, 100)}
+		client, err := redlock.NewFrom([]redlock.Node{nodes[0], nodes[1], slow}, nil)
+		require.NoError(t, err)
+		defer client.Close()
+		yes := redlock.Answer{Vote: redlock.VoteYes}
+		acquire := func(name string) {
+			_, err := client.TryAcquire(ctx, name, time.Hour)
+			require.NoError(t, err)
+		}
+
+		acquire("a")
+		first := <-slow.requests
+		time.Sleep(60 * ms) // suspect
+		acquire("b")
+		probe := <-slow.requests
+		first.Answer(yes) // not suspect any more
+		probe.Answer(yes)
+
+		acquire("c")
+		<-slow.requests
+		time.Sleep(60 * ms) // suspect again
+		acquire("d")
+		require.Len(t, slow.requests, 1, "it is probed")
 	})
 }
