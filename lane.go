@@ -181,6 +181,9 @@ func (l *lane) rest(timer *time.Timer, next time.Time) {
 // before, whose memory is used again.
 func (l *lane) take(used []queued) []queued {
 	clear(used)
+	if cap(used) > 4*pipelineLimit {
+		used = nil // a crowd has come and gone
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	batch := l.queue
@@ -220,6 +223,9 @@ func (l *lane) expire() {
 		left = append(left, q)
 	}
 	clear(l.queue[len(left):])
+	if len(left) == 0 {
+		left = nil
+	}
 	l.queue = left
 	l.mu.Unlock()
 	for _, r := range over {

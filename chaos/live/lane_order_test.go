@@ -255,37 +255,39 @@ func TestRequestsArriveInOrderAndWithdrawnOnesNever(t *testing.T) {
 // A valve keeps what a server answers from a client, as a slow network does. What
 // is read obeys the connection's deadline.
 type valve struct {
-	mu    sync.Mutex
-	open  chan struct{} // closed: answers pass; guarded by mu
-	delay time.Duration // of each answer; guarded by mu
+	mu     sync.Mutex
+	shut   bool          // guarded by mu, as all below
+	passes int           // so many reads pass though it is shut
+	turned chan struct{} // closed when something changes
+	delay  time.Duration // of each read
 }
 
-func newValve() *valve {
-	v := &valve{open: make(chan struct{})}
-	close(v.open)
-	return v
-}
+func newValve() *valve { return &valve{turned: make(chan struct{})} }
 
-// set opens or shuts the valve.
-func (v *valve) set(open bool) {
+func (v *valve) turn(how func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	select {
-	case <-v.open:
-		if !open {
-			v.open = make(chan struct{})
-		}
-	default:
-		if open {
-			close(v.open)
-		}
+	how()
+	close(v.turned)
+	v.turned = make(chan struct{})
+}
+
+func (v *valve) close()               { v.turn(func() { v.shut = true }) }
+func (v *valve) open()                { v.turn(func() { v.shut = false }) }
+func (v *valve) pass(reads int)       { v.turn(func() { v.passes = reads }) }
+func (v *valve) slow(d time.Duration) { v.turn(func() { v.delay = d }) }
+
+// admit takes a read in, or returns what to wait for.
+func (v *valve) admit() (delay time.Duration, turned <-chan struct{}) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.shut && v.passes == 0 {
+		return 0, v.turned
 	}
-}
-
-func (v *valve) slow(d time.Duration) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.delay = d
+	if v.shut {
+		v.passes--
+	}
+	return v.delay, nil
 }
 
 func (v *valve) before(o *redis.Options) *redis.Options {
@@ -316,25 +318,24 @@ func (c *valved) SetReadDeadline(t time.Time) error {
 }
 
 func (c *valved) Read(b []byte) (int, error) {
-	c.valve.mu.Lock()
-	open, delay := c.valve.open, c.valve.delay
-	c.valve.mu.Unlock()
 	var expired <-chan time.Time
 	if d := c.deadline.Load(); d != nil && !d.IsZero() {
 		expired = time.After(time.Until(*d))
 	}
-	slow := time.After(delay)
-	for range 2 {
+	for {
+		delay, turned := c.valve.admit()
+		var slow <-chan time.Time
+		if turned == nil {
+			slow = time.After(delay)
+		}
 		select {
-		case <-open:
-			open = nil
+		case <-turned:
 		case <-slow:
-			slow = nil
+			return c.Conn.Read(b)
 		case <-expired:
 			return 0, os.ErrDeadlineExceeded
 		}
 	}
-	return c.Conn.Read(b)
 }
 
 // connection returns the id of the one connection that m has.
@@ -348,20 +349,19 @@ func connection(t *testing.T, m master) string {
 	return ids[0]
 }
 
-// pair sends two requests that leave as one pipeline after an earlier one has been
+// pipelined sends requests that leave as one pipeline after an earlier one has been
 // answered. Answers do not pass when it returns.
-func pair(t *testing.T, m master, node redlock.Node, v *valve, timeouts ...time.Duration) []*asked {
+func pipelined(t *testing.T, m master, node redlock.Node, v *valve, timeouts ...time.Duration) []*asked {
 	t.Helper()
-	v.set(false)
+	v.close()
 	first := newAsked(redlock.OpAcquire, "first", bound).send(node)
 	eventually(t, bound, "the first is under way", func() bool { return get(m, "first") != "" })
 	var members []*asked
 	for i, timeout := range timeouts {
 		members = append(members, newAsked(redlock.OpAcquire, fmt.Sprint("member ", i), timeout).send(node))
 	}
-	v.set(true)
+	v.pass(1)
 	require.Equal(t, redlock.VoteYes, first.wait(t).Vote)
-	v.set(false)
 	for _, a := range members {
 		eventually(t, bound, "the pipeline is under way", func() bool { return get(m, a.Key) != "" })
 	}
@@ -376,9 +376,9 @@ func TestPipelineLastsUntilTheDeadlineOfItsNewestMember(t *testing.T) {
 	node := redisNode(t, v.before(m.Options()), 0)
 	id := connection(t, m)
 	const older, newer = 300 * time.Millisecond, 5 * time.Second
-	members := pair(t, m, node, v, older, newer)
+	members := pipelined(t, m, node, v, older, newer)
 	time.Sleep(time.Until(members[0].sent.Add(older + 100*time.Millisecond)))
-	v.set(true)
+	v.open()
 	for _, a := range members {
 		assert.Equal(t, redlock.VoteYes, a.wait(t).Vote, "%v", a.answer)
 	}
@@ -396,7 +396,7 @@ func TestPipelineThatTimesOutFailsItsMembersOnceAndTheConnectionIsReplaced(t *te
 	node := redisNode(t, v.before(m.Options()), 0)
 	id := connection(t, m)
 	const timeout = 500 * time.Millisecond
-	members := pair(t, m, node, v, timeout, timeout, timeout)
+	members := pipelined(t, m, node, v, timeout, timeout, timeout)
 	next := newAsked(redlock.OpAcquire, "next", bound).send(node) // waits for the new connection
 	for _, a := range members {
 		assert.Equal(t, redlock.VoteUnknown, a.wait(t).Vote)
@@ -404,7 +404,7 @@ func TestPipelineThatTimesOutFailsItsMembersOnceAndTheConnectionIsReplaced(t *te
 		assert.GreaterOrEqual(t, a.took, timeout-time.Millisecond)
 		assert.Less(t, a.took, timeout+slack+machine.since(a.sent))
 	}
-	v.set(true)
+	v.open()
 	assert.Equal(t, redlock.VoteYes, next.wait(t).Vote, "%v", next.answer)
 	assert.NotEqual(t, id, connection(t, m), "its answers could come yet")
 	for _, a := range members {
