@@ -37,6 +37,7 @@ type place struct {
 	gone       bool // the node had granted, and then lost the key without our doing
 	deleting   bool // a delete of ours may have been carried out unseen
 	clean      bool // since its release nothing of ours is left for certain
+	forsaken   bool // the release was given up before busy was: what busy leaves must be hunted
 }
 
 const tokenBytes = 20
@@ -179,10 +180,12 @@ func (c *claim) recordLocked(r *Request, a Answer) (o outcome) {
 		p.busy, p.next, o.next = p.next, nil, p.next
 	case p.next == r: // withdrawn before its turn
 		p.next = nil
+		p.forsaken = r.Op == OpRelease
 	}
 	switch r.Op {
 	case OpAcquire, OpHeal:
 		o.settled = p.recordSet(a.Vote, current)
+		o.hunt = p.forsaken && (p.granted || p.unanswered > 0)
 	case OpExtend:
 		p.recordExtend(a.Vote)
 	case OpRelease:
