@@ -112,23 +112,21 @@ func (l *lane) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	var batch []queued
-	rested := true // has waited since the last pipeline
 	for l.life.Err() == nil {
 		k, next, failed := l.state()
 		switch {
 		case failed != nil:
 			l.answerAll(failed)
-		case k != nil && rested && !next.IsZero() && !k.look():
-			l.lose(k)
+		case k != nil && !next.IsZero() && !k.look():
+			l.lose(k) // nothing was sent on it: the requests wait for another
 		case k != nil && !next.IsZero():
 			// Whoever is about to send gets the chance to: larger pipelines,
 			// fewer system calls.
 			runtime.Gosched()
 			batch = l.take(batch)
 			l.exchange(k, batch)
-			rested = false
+			clear(batch)
 		default:
-			rested = true
 			l.rest(timer, next)
 		}
 	}
@@ -178,9 +176,8 @@ func (l *lane) rest(timer *time.Timer, next time.Time) {
 }
 
 // take takes the next pipeline's requests from the queue. used is the batch
-// before, whose memory is used again.
+// before, cleared, whose memory is used again.
 func (l *lane) take(used []queued) []queued {
-	clear(used)
 	if cap(used) > 4*pipelineLimit {
 		used = nil // a crowd has come and gone
 	}

@@ -45,7 +45,9 @@ func blackhole(t *testing.T, addr string) (stop func()) {
 	require.NoError(t, err)
 	file := os.NewFile(uintptr(socket), "blackhole")
 	require.NoError(t, syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1))
-	require.NoError(t, syscall.Bind(socket, &syscall.SockaddrInet4{Port: to.Port, Addr: [4]byte(to.IP.To4())}))
+	eventually(t, bound, "the address is free", func() bool { // see listen
+		return syscall.Bind(socket, &syscall.SockaddrInet4{Port: to.Port, Addr: [4]byte(to.IP.To4())}) == nil
+	})
 	require.NoError(t, syscall.Listen(socket, 0))
 
 	var filling []net.Conn

@@ -297,8 +297,7 @@ var absences = []absence{
 		stop := relay(t, addr, m.String())
 		return m, &redis.Options{Addr: addr}, func() {
 			stop()
-			l, err := net.Listen("tcp", addr)
-			require.NoError(t, err)
+			l := listen(t, addr)
 			stop = serve(t, l, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 		}, func() { stop(); relay(t, addr, m.String()) }
 	}},
@@ -349,9 +348,19 @@ var absences = []absence{
 // relay listens at addr and leads to the server at to, until stop is called.
 func relay(t *testing.T, addr, to string) (stop func()) {
 	t.Helper()
-	l, err := net.Listen("tcp", addr)
-	require.NoError(t, err)
-	return serve(t, l, func(c net.Conn) { lead(c, to) })
+	return serve(t, listen(t, addr), func(c net.Conn) { lead(c, to) })
+}
+
+// listen listens at addr once nobody else does. A process that another test is
+// starting has a copy of a socket that was closed, until it runs.
+func listen(t *testing.T, addr string) (l net.Listener) {
+	t.Helper()
+	eventually(t, bound, "the address is free", func() bool {
+		var err error
+		l, err = net.Listen("tcp", addr)
+		return err == nil
+	})
+	return l
 }
 
 // lead connects a connection with the server at to, until one of the two ends.
