@@ -308,19 +308,13 @@ func (c *claim) undo(look bool) *round {
 			waited++
 		}
 	}
-	r := c.newRound(OpRelease, 0, max(waited, 1))
+	r := c.newDeletion(max(waited, 1))
 	r.undoing, r.looking = true, look
 	for i := range client.voters {
 		r.add(i)
 		if suspects&(1<<i) != 0 {
 			r.votes.Answer(i, quorum.Fault, ballot{Answer: Answer{Vote: VoteNotSent, Err: errSuspect}})
 		}
-	}
-	client.orphans.add(c.value)
-	client.enter()
-	r.onDone = func() {
-		client.orphans.remove(c.value)
-		client.leave()
 	}
 	r.send()
 	return r

@@ -95,13 +95,7 @@ func (l *Lock) deleteEverywhere(late bool) error {
 		return &endError{name: l.claim.name, class: ErrClosed}
 	}
 	l.claim.close()
-	r := l.claim.newRound(OpRelease, 0, c.need)
-	c.orphans.add(l.claim.value)
-	c.enter()
-	r.onDone = func() {
-		c.orphans.remove(l.claim.value)
-		c.leave()
-	}
+	r := l.claim.newDeletion(c.need)
 	r.ask()
 	if err := r.wait(context.Background(), c.life); err != nil {
 		return &endError{name: l.claim.name, class: ErrClosed}

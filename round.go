@@ -54,6 +54,19 @@ func (c *claim) newRound(op Op, ttl time.Duration, need int) *round {
 	}
 }
 
+// newDeletion returns a round that deletes the claim, which is nobody's from now
+// on. Shutdown waits until it is answered.
+func (c *claim) newDeletion(need int) *round {
+	r := c.newRound(OpRelease, 0, need)
+	c.client.orphans.add(c.value)
+	c.client.enter()
+	r.onDone = func() {
+		c.client.orphans.remove(c.value)
+		c.client.leave()
+	}
+	return r
+}
+
 // ask starts the round on all nodes at once. Suspects are asked only as their
 // probe and not waited for, unless the others cannot make a quorum.
 func (r *round) ask() {
