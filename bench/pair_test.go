@@ -17,6 +17,7 @@ import (
 
 	"github.com/quorumlock/redlock"
 	"github.com/quorumlock/redlock/chaos/process"
+	"github.com/quorumlock/redlock/chaos/proxy"
 )
 
 // BenchmarkPair measures acquire + release of names of their own over five
@@ -32,52 +33,73 @@ func BenchmarkPair(b *testing.B) {
 		addrs = append(addrs, s.Addr())
 		nodes = append(nodes, &redis.Options{Addr: s.Addr()})
 	}
-	ours := func(b *testing.B) func(name string) {
-		client, err := redlock.New(nodes, &redlock.Options{NodeTimeout: time.Second}) // two cores cannot answer 1,024 in 50 ms
-		require.NoError(b, err)
-		b.Cleanup(func() { client.Close() })
-		require.NoError(b, client.Connect(context.Background()))
-		return func(name string) { pair(b, client, name) }
-	}
-	raw := func(b *testing.B) func(name string) {
+	raw := func(b *testing.B) func(name string) error {
 		fleet := newRawFleet(b, addrs)
 		sum := sha1.Sum([]byte(rawRelease))
 		sha := hex.EncodeToString(sum[:])
-		return func(name string) {
+		return func(name string) error {
 			var token [20]byte
 			rand.Read(token[:])
 			value := hex.EncodeToString(token[:])
+			name = "raw-" + name // whoever came before may have left stragglers
 			fleet.call(command("SET", name, value, "NX", "PX", "30000"))
 			fleet.call(command("EVALSHA", sha, "1", name, value))
+			return nil
 		}
 	}
 	for _, goroutines := range []int{1, 16, 128, 1024} {
 		b.Run(fmt.Sprintf("goroutines=%d/raw", goroutines), func(b *testing.B) { measure(b, goroutines, raw(b)) })
-		b.Run(fmt.Sprintf("goroutines=%d/redlock", goroutines), func(b *testing.B) { measure(b, goroutines, ours(b)) })
+		b.Run(fmt.Sprintf("goroutines=%d/redlock", goroutines), func(b *testing.B) { measure(b, goroutines, ours(b, nodes)) })
 	}
 	require.NoError(b, servers[4].Pause())
 	for _, goroutines := range []int{1, 16, 128, 1024} {
-		b.Run(fmt.Sprintf("goroutines=%d/redlock-one-hung", goroutines), func(b *testing.B) { measure(b, goroutines, ours(b)) })
+		b.Run(fmt.Sprintf("goroutines=%d/redlock-one-hung", goroutines), func(b *testing.B) { measure(b, goroutines, ours(b, nodes)) })
 	}
 	require.NoError(b, servers[4].Resume())
 }
 
-func pair(b *testing.B, client *redlock.Client, name string) {
-	lock, err := client.TryAcquire(context.Background(), name, 30*time.Second)
-	if err == nil {
-		err = lock.Release(context.Background())
-	}
-	if err != nil {
-		b.Fatal(err)
+// BenchmarkDistance measures the same over servers that are a round trip away.
+//
+//	go test -run - -bench Distance ./bench
+func BenchmarkDistance(b *testing.B) {
+	process.Need(b)
+	for _, distance := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
+		var nodes []*redis.Options
+		for i, s := range process.Nodes(b, 5, process.Config{}) {
+			far, err := proxy.Start(s.Addr(), uint64(i))
+			require.NoError(b, err)
+			b.Cleanup(func() { far.Close() })
+			far.Add(proxy.Fault{Kind: proxy.Latency, Min: distance / 2})
+			nodes = append(nodes, &redis.Options{Addr: far.Addr()})
+		}
+		for _, goroutines := range []int{1, 16, 128} {
+			b.Run(fmt.Sprintf("rtt=%v/goroutines=%d", distance, goroutines), func(b *testing.B) {
+				measure(b, goroutines, ours(b, nodes))
+			})
+		}
 	}
 }
 
+func ours(b *testing.B, nodes []*redis.Options) func(name string) error {
+	client, err := redlock.New(nodes, &redlock.Options{NodeTimeout: time.Second}) // two cores cannot answer 1,024 in 50 ms
+	require.NoError(b, err)
+	b.Cleanup(func() { client.Shutdown(context.Background()) }) // the next run finds no key of this one
+	require.NoError(b, client.Connect(context.Background()))
+	return func(name string) error { return pair(client, name) }
+}
+
+func pair(client *redlock.Client, name string) error {
+	lock, err := client.TryAcquire(context.Background(), name, 30*time.Second)
+	if err != nil {
+		return err
+	}
+	return lock.Release(context.Background())
+}
+
 // measure runs b.N pairs on so many goroutines and reports pairs/s, p50 and p99.
-func measure(b *testing.B, goroutines int, pair func(name string)) {
-	for i := range 5 * goroutines { // connections, scripts, suspicion
-		if i%goroutines < 64 {
-			pair(fmt.Sprint("warm-", i))
-		}
+func measure(b *testing.B, goroutines int, pair func(name string) error) {
+	for i := range 5 * min(goroutines, 64) { // connections, scripts, suspicion
+		require.NoError(b, pair(fmt.Sprint("warm-", i)))
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -89,7 +111,10 @@ func measure(b *testing.B, goroutines int, pair func(name string)) {
 			name := fmt.Sprint("pair-", g)
 			for next.Add(1) <= int64(b.N) {
 				start := time.Now()
-				pair(name)
+				if err := pair(name); err != nil {
+					b.Error(err)
+					next.Store(int64(b.N)) // nobody begins another
+				}
 				times[g] = append(times[g], time.Since(start))
 			}
 		})

@@ -16,12 +16,17 @@ const (
 // CLOCK_BOOTTIME is CLOCK_MONOTONIC plus that time. Boottime is read first, so
 // the pause between the two readings can only make the result too small: an
 // overestimate would have to be taken back later, and a clock must not go back.
-//
-// Both are read by system call, not the second from Go's own clock: that would
-// be faster, but in a testing/synctest bubble Go's clock is not the kernel's.
 func suspended() time.Duration {
 	boot := gettime(clockBoottime)
 	return boot - gettime(clockMonotonic)
+}
+
+// suspendedSince is suspended less some constant, with one system call: start
+// and Go read the same CLOCK_MONOTONIC. It is of no use in a testing/synctest
+// bubble, where Go's clock is not the kernel's.
+func suspendedSince(start time.Time) time.Duration {
+	boot := gettime(clockBoottime)
+	return boot - time.Since(start)
 }
 
 // gettime returns zero where the kernel has no such clock. Without boottime

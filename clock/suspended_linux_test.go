@@ -32,3 +32,18 @@ func TestBoottimeIsTheKernelsUptime(t *testing.T) {
 func TestAnUnknownClockReadsZero(t *testing.T) {
 	equal(t, 0, gettime(1<<20))
 }
+
+// Both ways of asking must tell the same suspend: they differ by a constant.
+func TestOneAndTwoSystemCallsTellTheSameSuspends(t *testing.T) {
+	start := time.Now()
+	least, most := time.Duration(1<<62), time.Duration(-1<<62)
+	for range 1000 {
+		off := suspendedSince(start) - suspended()
+		least, most = min(least, off), max(most, off)
+	}
+	constant := gettime(clockMonotonic) - time.Since(start)
+	// Each reading is too small by the pause in its middle, by chance.
+	if least > constant+time.Millisecond || most < constant-time.Millisecond {
+		t.Errorf("they differ by %v to %v, want about %v", least, most, constant)
+	}
+}

@@ -21,7 +21,13 @@ const suspendStep = time.Millisecond
 //
 // In a testing/synctest bubble a System made inside it follows the bubble's
 // time, exactly.
-func System() Clock { return newSystem(suspended) }
+func System() Clock {
+	start := time.Now()
+	if start == start.Round(0) { // no monotonic reading: a bubble's time
+		return newSystem(suspended)
+	}
+	return newSystem(func() time.Duration { return suspendedSince(start) })
+}
 
 type system struct {
 	start     time.Time
