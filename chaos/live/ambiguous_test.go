@@ -209,15 +209,3 @@ func TestB57TheCallersPoolDoesNotMatter(t *testing.T) {
 		})
 	}
 }
-
-// B64: a *redis.ClusterClient or a *redis.Ring cannot be passed for a master, by
-// type; nor can a failover client, whose options are of another type. (The
-// options of a client made by redis.NewFailoverClient are a master's, with a
-// Dialer that asks the Sentinels: nobody can tell. Do not pass them.)
-var (
-	_ func([]*redis.Options, *redlock.Options) (*redlock.Client, error) = redlock.New
-	_ func(*redis.Options, time.Duration) (redlock.Node, error)         = redlock.RedisNode
-	_ interface{ Options() *redis.ClusterOptions }                      = (*redis.ClusterClient)(nil)
-	_ interface{ Options() *redis.RingOptions }                         = (*redis.Ring)(nil)
-	_ func(failoverOpt *redis.FailoverOptions) *redis.Client            = redis.NewFailoverClient
-)

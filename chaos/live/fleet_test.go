@@ -227,8 +227,16 @@ func connected(tb testing.TB, masters []master, opts *redlock.Options) *redlock.
 	return client
 }
 
-// warm waits until the client has a connection to each of the masters.
+// warm waits until the client has a connection to each of the masters, and these
+// have no key.
 func warm(tb testing.TB, client *redlock.Client, prefix string, masters ...master) {
+	tb.Helper()
+	reach(tb, client, prefix, masters...)
+	eventuallyClean(tb, masters, bound)
+}
+
+// reach waits until the client has a connection to each of the masters.
+func reach(tb testing.TB, client *redlock.Client, prefix string, masters ...master) {
 	tb.Helper()
 	eventually(tb, bound, "every node is connected", func() bool {
 		name := "warm:" + rand.Text()
@@ -250,7 +258,6 @@ func warm(tb testing.TB, client *redlock.Client, prefix string, masters ...maste
 		all := holds()
 		return lock.Release(context.Background()) == nil && all
 	})
-	eventuallyClean(tb, masters, bound)
 }
 
 // acquire acquires a lock that must be free.

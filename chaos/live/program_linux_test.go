@@ -2,6 +2,7 @@ package live_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,11 +25,12 @@ import (
 
 // order is what a program is told on its standard input. It ends when that does.
 type order struct {
-	Addrs  []string
-	Name   string
-	TTL    time.Duration
-	Owner  string
-	Marker string // a file that exists while somebody is inside
+	Addrs    []string
+	Name     string
+	TTL      time.Duration
+	Owner    string
+	RetryMax time.Duration // 0: short
+	Marker   string        // a file that exists while somebody is inside
 }
 
 // A program is this test binary in a process of its own.
@@ -141,7 +143,7 @@ func begin() (order, *redlock.Client) {
 		opts[i] = &redis.Options{Addr: addr}
 	}
 	client, err := redlock.New(opts, &redlock.Options{
-		NodeTimeout: 200 * time.Millisecond, RetryMax: 20 * time.Millisecond, Owner: o.Owner,
+		NodeTimeout: 200 * time.Millisecond, RetryMax: cmp.Or(o.RetryMax, 20*time.Millisecond), Owner: o.Owner,
 	})
 	if err != nil {
 		panic(err)
