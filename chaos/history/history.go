@@ -1,0 +1,131 @@
+package history
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// Owner returns what client i calls itself in its keys.
+func Owner(client int) string { return fmt.Sprintf("client-%d", client) }
+
+// A Header says what was run. It is the first line of a written history.
+type Header struct {
+	Format   int             `json:"format"` // Format
+	Plan     string          `json:"plan"`   // its name
+	Class    string          `json:"class"`  // its class, of package plan
+	Expect   string          `json:"expect"` // what it is expected to show, for people
+	Backend  string          `json:"backend"`
+	Seed     uint64          `json:"seed"`
+	Nodes    int             `json:"nodes"`
+	Quorum   int             `json:"quorum"`
+	Clients  int             `json:"clients"`
+	Length   time.Duration   `json:"length"`              // of the attack; healing comes after it
+	Drift    float64         `json:"drift"`               // the drift factor of the clients
+	MaxTTL   time.Duration   `json:"max_ttl"`             // the longest in use
+	Bound    time.Duration   `json:"bound"`               // within which a healed run grants, beyond the TTL
+	Timeout  time.Duration   `json:"node_timeout"`        // NodeTimeout
+	Exact    bool            `json:"exact,omitempty"`     // no scheduling noise: simulated time
+	Watched  bool            `json:"watched,omitempty"`   // Kept and Deleted are recorded
+	PlanData json.RawMessage `json:"plan_data,omitempty"` // the whole plan, to be replayed
+}
+
+// Format is the version of the written form.
+const Format = 1
+
+// A History is a run's record: events in the order in which they happened.
+type History struct {
+	Header
+	Events []Event
+}
+
+// Encode writes h as JSON lines: the header, and one line for each event.
+func (h *History) Encode(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	lines := json.NewEncoder(out)
+	if err := lines.Encode(h.Header); err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	for i := range h.Events {
+		if err := lines.Encode(&h.Events[i]); err != nil {
+			return fmt.Errorf("history: %w", err)
+		}
+	}
+	return out.Flush()
+}
+
+// Decode reads what Encode wrote.
+func Decode(r io.Reader) (*History, error) {
+	lines := json.NewDecoder(r)
+	h := &History{}
+	if err := lines.Decode(&h.Header); err != nil {
+		return nil, fmt.Errorf("history: header: %w", err)
+	}
+	if h.Format != Format {
+		return nil, fmt.Errorf("history: format %d, want %d", h.Format, Format)
+	}
+	for {
+		var e Event
+		err := lines.Decode(&e)
+		if errors.Is(err, io.EOF) {
+			return h, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("history: event %d: %w", len(h.Events)+1, err)
+		}
+		h.Events = append(h.Events, e)
+	}
+}
+
+// Hash returns a digest of all that Encode writes: equal hashes are equal runs.
+func (h *History) Hash() string {
+	sum := sha256.New()
+	if err := h.Encode(sum); err != nil {
+		panic(err) // a digest takes everything, and all fields can be encoded
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// A Recorder collects the events of a run. It is safe for concurrent use.
+type Recorder struct {
+	now func() time.Duration
+
+	mu     sync.Mutex
+	events []Event // guarded by mu
+	calls  int     // guarded by mu
+}
+
+// NewRecorder returns an empty recorder with a true clock.
+func NewRecorder(now func() time.Duration) *Recorder { return &Recorder{now: now} }
+
+// Now returns the true time.
+func (r *Recorder) Now() time.Duration { return r.now() }
+
+// Add records e, which happens now.
+func (r *Recorder) Add(e Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.At = r.now()
+	r.events = append(r.events, e)
+}
+
+// NextCall returns the number of a new acquisition.
+func (r *Recorder) NextCall() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls++
+	return r.calls
+}
+
+// Events returns what was recorded. Nothing may be recorded any more.
+func (r *Recorder) Events() []Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.events
+}
