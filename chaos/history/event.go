@@ -10,7 +10,8 @@ type Kind string
 
 // What clients do and believe. Each of them names its Client.
 const (
-	// Begin: an acquisition of Name for TTL has begun. Call numbers it.
+	// Begin: an acquisition of Name for TTL has begun. Call numbers it. Try: by
+	// TryAcquire, so it does not wait for a holder.
 	Begin Kind = "begin"
 	// Holds: the client believes from now on that it holds Name under Token,
 	// until the true time Until at the latest. It comes with the grant, and
@@ -53,7 +54,8 @@ const (
 // What nodes do, as far as the layer can see it. Each of them names its Node.
 const (
 	// Kept: the node set Token's key of Name, or prolonged it, and keeps it
-	// until the true time Until, as its clock runs now.
+	// until the true time Until, as its clock runs now. Client is whose it is, as
+	// the key's owner says.
 	Kept Kind = "kept"
 	// Deleted: the node deleted Token's key of Name, which By asked for: another
 	// token's deletion is a violation.
@@ -108,6 +110,7 @@ type Event struct {
 	Token  string        `json:"token,omitempty"`
 	By     string        `json:"by,omitempty"` // a token
 	TTL    time.Duration `json:"ttl,omitempty"`
+	Try    bool          `json:"try,omitempty"`
 	Until  time.Duration `json:"until,omitempty"` // true time since the run began
 
 	Class  string `json:"class,omitempty"`

@@ -15,11 +15,19 @@ import (
 // Owner returns what client i calls itself in its keys.
 func Owner(client int) string { return fmt.Sprintf("client-%d", client) }
 
+// The classes of plans in a Header: what of a run is judged is decided by what
+// its plan injects, never by what was seen.
+const (
+	InModel    = "in model"     // keeps every assumption: nothing may overlap
+	Slack      = "slack"        // uses what A2 leaves over: the same
+	OutOfModel = "out of model" // breaks one: the run must show it
+)
+
 // A Header says what was run. It is the first line of a written history.
 type Header struct {
 	Format   int             `json:"format"` // Format
 	Plan     string          `json:"plan"`   // its name
-	Class    string          `json:"class"`  // its class, of package plan
+	Class    string          `json:"class"`  // InModel, Slack or OutOfModel
 	Expect   string          `json:"expect"` // what it is expected to show, for people
 	Backend  string          `json:"backend"`
 	Seed     uint64          `json:"seed"`
