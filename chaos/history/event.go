@@ -54,8 +54,9 @@ const (
 // What nodes do, as far as the layer can see it. Each of them names its Node.
 const (
 	// Kept: the node set Token's key of Name, or prolonged it, and keeps it
-	// until the true time Until, as its clock runs now. Client is whose it is, as
-	// the key's owner says.
+	// until the true time Until, as its clock runs now; zero: it has no TTL. Client
+	// is whose it is, as the key's owner says. A node keeps one key of a name: what
+	// it kept before is gone.
 	Kept Kind = "kept"
 	// Deleted: the node deleted Token's key of Name, which By asked for: another
 	// token's deletion is a violation.

@@ -41,6 +41,7 @@ type Header struct {
 	Timeout  time.Duration   `json:"node_timeout"`        // NodeTimeout
 	Exact    bool            `json:"exact,omitempty"`     // no scheduling noise: simulated time
 	Watched  bool            `json:"watched,omitempty"`   // Kept and Deleted are recorded
+	Reliable bool            `json:"reliable,omitempty"`  // no message is lost, doubled or late but by a Fault
 	PlanData json.RawMessage `json:"plan_data,omitempty"` // the whole plan, to be replayed
 }
 
