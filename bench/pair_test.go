@@ -1,10 +1,7 @@
-package bench_test
+package main_test
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha1"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"sync"
@@ -16,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock"
+	"github.com/quorumlock/redlock/bench/internal/raw"
 	"github.com/quorumlock/redlock/chaos/process"
 	"github.com/quorumlock/redlock/chaos/proxy"
 )
@@ -33,22 +31,18 @@ func BenchmarkPair(b *testing.B) {
 		addrs = append(addrs, s.Addr())
 		nodes = append(nodes, &redis.Options{Addr: s.Addr()})
 	}
-	raw := func(b *testing.B) func(name string) error {
-		fleet := newRawFleet(b, addrs)
-		sum := sha1.Sum([]byte(rawRelease))
-		sha := hex.EncodeToString(sum[:])
+	limit := func(b *testing.B) func(name string) error {
+		f, err := raw.Dial(addrs)
+		require.NoError(b, err)
+		b.Cleanup(func() { f.Close() })
 		return func(name string) error {
-			var token [20]byte
-			rand.Read(token[:])
-			value := hex.EncodeToString(token[:])
 			name = "raw-" + name // whoever came before may have left stragglers
-			fleet.call(command("SET", name, value, "NX", "PX", "30000"))
-			fleet.call(command("EVALSHA", sha, "1", name, value))
+			f.Release(name, f.Acquire(name, 30*time.Second))
 			return nil
 		}
 	}
 	for _, goroutines := range []int{1, 16, 128, 1024} {
-		b.Run(fmt.Sprintf("goroutines=%d/raw", goroutines), func(b *testing.B) { measure(b, goroutines, raw(b)) })
+		b.Run(fmt.Sprintf("goroutines=%d/raw", goroutines), func(b *testing.B) { measure(b, goroutines, limit(b)) })
 		b.Run(fmt.Sprintf("goroutines=%d/redlock", goroutines), func(b *testing.B) { measure(b, goroutines, ours(b, nodes)) })
 	}
 	require.NoError(b, servers[4].Pause())

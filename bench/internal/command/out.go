@@ -1,0 +1,4 @@
+package command
+
+// defaultOut is the folder of results that nobody means to keep.
+const defaultOut = "bench/out"
