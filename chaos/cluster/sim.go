@@ -1,0 +1,279 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/redlock"
+	"github.com/quorumlock/redlock/chaos/history"
+	"github.com/quorumlock/redlock/chaos/plan"
+	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/redlocktest"
+)
+
+// What a connection ends with.
+var (
+	errRefused = errors.New("connection refused")
+	errReset   = errors.New("connection reset by peer")
+)
+
+// Sim is a cluster in memory, for simulated time: it lives in a testing/synctest
+// bubble. Every delay is drawn to the nanosecond, from the seed and from what
+// the message is, so that practically never two things happen at once and the
+// same seed makes the same history.
+type Sim struct {
+	Setup
+	dice   plan.Dice
+	clocks *clocks
+
+	mu    sync.Mutex // guards all below, and what belongs to nodes and links
+	nodes []*simNode
+	links []*simLink
+}
+
+type simNode struct {
+	number int
+	store  *redlocktest.Node // keys, and their expiry by clock
+	conn   redlock.Node      // to store
+	clock  *clock.Skewed
+	rate   float64
+
+	down   bool
+	paused bool
+	held   []func()          // what arrived meanwhile, in order
+	slow   time.Duration     // by how much replies are later
+	acts   map[string]int    // faults of messages that act now
+	late   time.Duration     // of LateDeliver
+	cut    map[int]int       // clients that are cut off
+	kept   map[string]string // by key: the token that was set last
+}
+
+// NewSim returns nodes that are up and empty.
+func NewSim(s Setup) *Sim {
+	c := &Sim{Setup: s, dice: plan.Dice(s.Seed).ForText("network"), clocks: newClocks(s, simTime{})}
+	for i := range s.Plan.Nodes {
+		n := &simNode{
+			number: i + 1, clock: clock.NewSkewed(simTime{}), rate: rate(s.Plan.NodeRates, i+1),
+			acts: map[string]int{}, cut: map[int]int{}, kept: map[string]string{},
+		}
+		n.clock.SetRate(n.rate)
+		n.store = redlocktest.NewNode(fmt.Sprint("node-", i+1), n.clock)
+		n.conn = n.store.Conn()
+		c.nodes = append(c.nodes, n)
+	}
+	return c
+}
+
+// Client implements [Cluster].
+func (c *Sim) Client(client int) ([]redlock.Node, clock.Clock) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var nodes []redlock.Node
+	for _, i := range c.members(client) {
+		l := &simLink{sim: c, node: c.nodes[i-1], client: client, number: len(c.links) + 1, sent: map[string]int{}}
+		c.links = append(c.links, l)
+		nodes = append(nodes, l)
+	}
+	return nodes, simClock{c.clocks.clocks[client-1], c.dice.For(uint64(client)).ForText("timers")}
+}
+
+// ClientRate implements [Cluster].
+func (c *Sim) ClientRate(client int) float64 { return c.clocks.rates[client-1] }
+
+// Can implements [Cluster]: a Sim can do everything.
+func (c *Sim) Can(string) error { return nil }
+
+// Begin implements [Cluster].
+func (c *Sim) Begin(s *plan.Step, target int) (end func(), err error) {
+	switch s.Fault {
+	case plan.ClientClockJump, plan.ClientClockRate:
+		return c.clocks.begin(s, target), nil
+	case plan.CrashClient, plan.PauseClient:
+		return nil, fmt.Errorf("%s: %w: the traffic does that", s.Fault, ErrCannot)
+	}
+	n := c.nodes[target-1]
+	switch s.Fault {
+	case plan.Kill, plan.RestartForget, plan.RestartLate:
+		c.kill(n)
+		return func() {
+			if s.Fault != plan.Kill {
+				c.forget(n)
+			}
+			c.change(func() { n.down = false })
+		}, nil
+	case plan.Flush:
+		c.forget(n)
+		return func() {}, nil
+	case plan.Pause:
+		c.change(func() { n.paused = true })
+		return func() { c.resume(n) }, nil
+	case plan.Slow:
+		c.change(func() { n.slow += s.By })
+		return func() { c.change(func() { n.slow -= s.By }) }, nil
+	case plan.Partition:
+		return c.partition(n, s.Clients), nil
+	case plan.DropRequest, plan.DropReply, plan.Duplicate, plan.LateDeliver, plan.Reset:
+		c.change(func() { n.acts[s.Fault]++; n.late = s.By })
+		return func() { c.change(func() { n.acts[s.Fault]-- }) }, nil
+	case plan.ErrorReply:
+		n.store.Answer(errors.New(s.Reply + " simulated"))
+		return func() { n.store.Answer(nil) }, nil
+	case plan.ClockJump:
+		c.turnClock(n, func() { n.clock.Step(s.By) })
+		return func() {}, nil
+	case plan.ClockRate:
+		before := n.rate
+		c.turnClock(n, func() { n.clock.SetRate(s.Rate); n.rate = s.Rate })
+		return func() { c.turnClock(n, func() { n.clock.SetRate(before); n.rate = before }) }, nil
+	case plan.ClockStrobe:
+		return c.strobe(n, s.By), nil
+	}
+	return nil, fmt.Errorf("%s: %w", s.Fault, ErrCannot)
+}
+
+func (c *Sim) change(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f()
+}
+
+// kill takes the node down. What it was sent and has not carried out is lost.
+func (c *Sim) kill(n *simNode) {
+	c.mu.Lock()
+	n.down, n.paused, n.held = true, false, nil
+	links := slices.Clone(c.links)
+	c.mu.Unlock()
+	for _, l := range links {
+		if l.node == n {
+			l.breakWith(errReset)
+		}
+	}
+}
+
+// forget removes the node's keys.
+func (c *Sim) forget(n *simNode) {
+	n.store.Forget()
+	c.announce(n)
+}
+
+// resume carries out what the node was sent while it was paused.
+func (c *Sim) resume(n *simNode) {
+	c.mu.Lock()
+	held := n.held
+	n.paused, n.held = false, nil
+	c.mu.Unlock()
+	for _, carryOut := range held {
+		carryOut()
+	}
+}
+
+func (c *Sim) partition(n *simNode, clients []int) (end func()) {
+	if len(clients) == 0 {
+		for i := range c.Plan.Clients {
+			clients = append(clients, i+1)
+		}
+	}
+	add := func(d int) {
+		c.change(func() {
+			for _, client := range clients {
+				n.cut[client] += d
+			}
+		})
+	}
+	add(1)
+	return func() { add(-1) }
+}
+
+// turnClock changes the node's clock, with measurements before and after, and
+// says anew until when its keys last.
+func (c *Sim) turnClock(n *simNode, turn func()) {
+	c.measure(n)
+	turn()
+	c.measure(n)
+	c.announce(n)
+}
+
+func (c *Sim) measure(n *simNode) {
+	c.Log.Add(history.Event{Kind: history.Offset, Node: n.number, Offset: n.clock.Offset()})
+}
+
+// strobe makes the clock jump there and back, until it is ended.
+func (c *Sim) strobe(n *simNode, by time.Duration) (end func()) {
+	const period = 7*time.Millisecond + 77*time.Nanosecond
+	ahead := false
+	var timer *time.Timer
+	var mu sync.Mutex
+	swing := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		step := by
+		if ahead {
+			step = -by
+		}
+		ahead = !ahead
+		c.turnClock(n, func() { n.clock.Step(step) })
+		timer.Reset(period)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(period, swing)
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		timer.Stop()
+		if ahead {
+			ahead = false
+			c.turnClock(n, func() { n.clock.Step(-by) })
+		}
+	}
+}
+
+// announce records until when the node's keys last now.
+func (c *Sim) announce(n *simNode) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	keys := make([]string, 0, len(n.kept))
+	for key := range n.kept {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	now := c.Log.Now()
+	for _, key := range keys {
+		e := history.Event{Kind: history.Kept, Node: n.number, Name: key, Token: n.kept[key], Until: now}
+		if value, left, ok := n.store.Get(key); ok {
+			e.Token, e.Until = tokenOf(value), now+divide(left, n.rate)
+		} else {
+			delete(n.kept, key)
+		}
+		c.Log.Add(e)
+	}
+}
+
+// tokenOf returns the token in a key's value.
+func tokenOf(value string) string {
+	token, _, _ := strings.Cut(value, "/")
+	return token
+}
+
+// Inspect implements [Cluster]. A simulated node can always be looked into.
+func (c *Sim) Inspect(_ context.Context, names []string) {
+	for _, n := range c.nodes {
+		for _, name := range names {
+			if value, left, ok := n.store.Get(name); ok {
+				until := time.Duration(0)
+				if left >= 0 {
+					until = c.Log.Now() + divide(left, n.rate)
+				}
+				c.Log.Add(history.Event{Kind: history.Found, Node: n.number, Name: name, Token: tokenOf(value), Until: until})
+			}
+		}
+	}
+}
+
+// Close implements [Cluster].
+func (c *Sim) Close() error { return nil }

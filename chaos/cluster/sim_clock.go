@@ -1,0 +1,41 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/quorumlock/redlock/chaos/plan"
+	"github.com/quorumlock/redlock/clock"
+)
+
+// simTime is the bubble's time. clock.System, which would do, asks the kernel
+// each time whether the machine was suspended.
+type simTime struct{}
+
+var simStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of every bubble
+
+func (simTime) Now() time.Duration { return time.Since(simStart) }
+
+func (simTime) AfterFunc(d time.Duration, f func()) clock.Timer { return time.AfterFunc(d, f) }
+
+// A simClock is a client's clock. Its timers are late by less than a
+// microsecond, each by another part of one: two timers of a client for one
+// instant would run in any order.
+type simClock struct {
+	clock.Clock
+	dice plan.Dice
+}
+
+func (c simClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	return simTimer{c.Clock.AfterFunc(c.later(d), f), c}
+}
+
+func (c simClock) later(d time.Duration) time.Duration {
+	return d + c.dice.For(uint64(c.Now()), uint64(d)).In(plan.Span{Min: 1, Max: time.Microsecond})
+}
+
+type simTimer struct {
+	clock.Timer
+	clock simClock
+}
+
+func (t simTimer) Reset(d time.Duration) bool { return t.Timer.Reset(t.clock.later(d)) }

@@ -1,0 +1,286 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/quorumlock/redlock"
+	"github.com/quorumlock/redlock/chaos/history"
+	"github.com/quorumlock/redlock/chaos/plan"
+)
+
+// A simLink is one client's way to one node. As over a real connection, what is
+// asked while an answer is outstanding waits and leaves together afterwards;
+// messages arrive in the order in which they were sent; and after a command
+// that was not answered in time the connection is given up, and the next one's
+// messages may overtake its.
+type simLink struct {
+	sim    *Sim
+	node   *simNode
+	client int
+	number int
+
+	// guarded by sim.mu
+	closed   bool
+	queue    []simWaiting
+	flushing bool           // the queue is about to leave
+	flying   []*simMessage  // sent on this connection, not answered
+	conn     int            // how many connections there were before
+	toNode   time.Duration  // true time of the latest arrival there
+	toClient time.Duration  // and here
+	sent     map[string]int // how often a command with that token was sent
+}
+
+// A simWaiting is a request that was not sent yet.
+type simWaiting struct {
+	*redlock.Request
+	since time.Duration // true time
+	order plan.Dice     // among those of one instant
+}
+
+// A simMessage is a request that was sent.
+type simMessage struct {
+	link    *simLink
+	request *redlock.Request
+	command redlock.Command // a copy: the request is over before the last copy arrives
+	dice    plan.Dice
+	conn    int
+	timer   *time.Timer // its deadline
+}
+
+func (l *simLink) String() string { return l.node.store.String() }
+
+// Connect implements redlock.Node: it answers after a round trip.
+func (l *simLink) Connect(ctx context.Context) error {
+	dice := l.sim.dice.For(uint64(l.number)).ForText("connect")
+	select {
+	case <-time.After(dice.In(l.sim.Plan.Network.Delay)):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	l.sim.mu.Lock()
+	defer l.sim.mu.Unlock()
+	if l.node.down {
+		return errRefused
+	}
+	return nil
+}
+
+// Close implements redlock.Node.
+func (l *simLink) Close() error {
+	l.sim.change(func() { l.closed = true })
+	l.breakWith(redlock.ErrClosed)
+	return nil
+}
+
+// breakWith gives the connection up. What was sent is unknown, what waits is
+// not sent.
+func (l *simLink) breakWith(err error) {
+	l.sim.mu.Lock()
+	flying, queue := l.flying, l.queue
+	l.flying, l.queue = nil, nil
+	l.conn++
+	l.toNode, l.toClient = 0, 0
+	l.sim.mu.Unlock()
+	for _, m := range flying {
+		m.timer.Stop()
+		m.request.Answer(redlock.Answer{Vote: redlock.VoteUnknown, Err: err})
+	}
+	for _, w := range queue {
+		if w.Begin() {
+			w.Answer(redlock.Answer{Vote: redlock.VoteNotSent, Err: err})
+		}
+	}
+}
+
+// Send implements redlock.Node.
+func (l *simLink) Send(r *redlock.Request) {
+	l.sim.mu.Lock()
+	refused := error(nil)
+	switch {
+	case l.closed:
+		refused = redlock.ErrClosed
+	case l.node.down:
+		refused = errRefused
+	default:
+		l.queue = append(l.queue, simWaiting{r, l.sim.Log.Now(), l.sim.dice.ForText(r.Op.String() + r.Value)})
+		l.flushLocked()
+	}
+	l.sim.mu.Unlock()
+	if refused != nil && r.Begin() {
+		r.Answer(redlock.Answer{Vote: redlock.VoteNotSent, Err: refused})
+	}
+}
+
+// flushLocked has the queue leave, unless an answer is outstanding. It leaves a
+// moment later: what several goroutines send at one instant comes in any order,
+// and must leave in the same order in every run.
+func (l *simLink) flushLocked() {
+	if l.flushing || len(l.flying) > 0 || len(l.queue) == 0 {
+		return
+	}
+	l.flushing = true
+	moment := l.sim.dice.For(uint64(l.number), uint64(l.sim.Log.Now())).In(plan.Span{Min: 1, Max: time.Microsecond})
+	time.AfterFunc(moment, l.flush)
+}
+
+func (l *simLink) flush() {
+	l.sim.mu.Lock()
+	defer l.sim.mu.Unlock()
+	l.flushing = false
+	queue := l.queue
+	l.queue = nil
+	slices.SortStableFunc(queue, func(a, b simWaiting) int {
+		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.order, b.order))
+	})
+	for _, w := range queue {
+		if w.Begin() {
+			l.flyLocked(w.Request)
+		}
+	}
+}
+
+// flyLocked sends a request that has begun.
+func (l *simLink) flyLocked(r *redlock.Request) {
+	about := r.Op.String() + r.Value
+	l.sent[about]++
+	m := &simMessage{
+		link: l, request: r, conn: l.conn,
+		command: redlock.Command{Op: r.Op, Key: r.Key, Value: r.Value, TTL: r.TTL},
+		dice:    l.sim.dice.For(uint64(l.client), uint64(l.node.number), uint64(l.sent[about])).ForText(about),
+	}
+	l.flying = append(l.flying, m)
+	// A little later than the client's own limit, which it is the business of
+	// whoever sent it to keep, and each at a time of its own.
+	m.timer = time.AfterFunc(r.Timeout+m.jitter("timeout"), m.timeOut)
+
+	network, n := &l.sim.Plan.Network, l.node
+	delay := m.drawn("there").In(network.Delay)
+	if n.acts[plan.LateDeliver] > 0 {
+		delay += n.late + m.jitter("later")
+	} else if m.drawn("delayed").Chance(network.Delayed) {
+		delay += m.drawn("late").In(network.Late)
+	}
+	if n.acts[plan.Duplicate] > 0 || m.drawn("duplicate").Chance(network.Duplicate) {
+		again := delay + m.drawn("copy").In(network.Late) + m.jitter("copy")
+		time.AfterFunc(again, func() { m.arrive(true) })
+	}
+	if n.cut[l.client] > 0 || n.acts[plan.DropRequest] > 0 || m.drawn("drop").Chance(network.DropRequest) {
+		return
+	}
+	if n.acts[plan.Reset] > 0 {
+		time.AfterFunc(delay, func() { l.endOf(m.conn, errReset) })
+		return
+	}
+	now := l.sim.Log.Now()
+	l.toNode = max(now+delay, l.toNode+time.Nanosecond)
+	time.AfterFunc(l.toNode-now, func() { m.arrive(false) })
+}
+
+func (m *simMessage) drawn(what string) plan.Dice { return m.dice.ForText(what) }
+
+// jitter keeps apart what would happen at once.
+func (m *simMessage) jitter(what string) time.Duration {
+	return m.drawn(what).For(1).In(plan.Span{Min: 1, Max: 20 * time.Microsecond})
+}
+
+// timeOut gives the connection up.
+func (m *simMessage) timeOut() { m.link.endOf(m.conn, redlock.ErrNodeTimeout) }
+
+// endOf gives up connection conn, if it is still the one in use. What waits is
+// sent over the next one.
+func (l *simLink) endOf(conn int, err error) {
+	l.sim.mu.Lock()
+	if l.conn != conn {
+		l.sim.mu.Unlock()
+		return
+	}
+	queue := l.queue
+	l.queue = nil
+	l.sim.mu.Unlock()
+	l.breakWith(err)
+	for _, w := range queue {
+		l.Send(w.Request)
+	}
+}
+
+// arrive is the request's arrival at the node. copied: as a duplicate, whose
+// reply nobody waits for.
+func (m *simMessage) arrive(copied bool) {
+	l, n := m.link, m.link.node
+	l.sim.mu.Lock()
+	if n.down {
+		l.sim.mu.Unlock()
+		if !copied {
+			l.endOf(m.conn, errReset)
+		}
+		return
+	}
+	if n.paused {
+		n.held = append(n.held, func() { m.carryOut(copied) })
+		l.sim.mu.Unlock()
+		return
+	}
+	l.sim.mu.Unlock()
+	m.carryOut(copied)
+}
+
+// carryOut has the node carry the command out, and sends its reply.
+func (m *simMessage) carryOut(copied bool) {
+	l, n := m.link, m.link.node
+	l.sim.mu.Lock()
+	answer := n.execute(l.sim, &m.command)
+	network := &l.sim.Plan.Network
+	lost := copied || l.conn != m.conn || n.cut[l.client] > 0 ||
+		n.acts[plan.DropReply] > 0 || m.drawn("mute").Chance(network.DropReply)
+	if !lost {
+		now := l.sim.Log.Now()
+		delay := m.drawn("back").In(network.Delay) + n.slow
+		l.toClient = max(now+delay, l.toClient+time.Nanosecond)
+		time.AfterFunc(l.toClient-now, func() { m.reply(answer) })
+	}
+	l.sim.mu.Unlock()
+}
+
+// reply is the reply's arrival at the client.
+func (m *simMessage) reply(a redlock.Answer) {
+	l := m.link
+	l.sim.mu.Lock()
+	if l.conn != m.conn {
+		l.sim.mu.Unlock()
+		return
+	}
+	m.timer.Stop()
+	for i, other := range l.flying {
+		if other == m {
+			l.flying = append(l.flying[:i:i], l.flying[i+1:]...)
+			break
+		}
+	}
+	l.flushLocked()
+	l.sim.mu.Unlock()
+	m.request.Answer(a)
+}
+
+// execute carries a command out and records what it changed. sim.mu is held.
+func (n *simNode) execute(sim *Sim, c *redlock.Command) (answer redlock.Answer) {
+	before, _, was := n.store.Get(c.Key)
+	n.conn.Send(redlock.NewRequest(c, time.Hour, func(a redlock.Answer) { answer = a }))
+	value, left, is := n.store.Get(c.Key)
+	token := tokenOf(c.Value)
+	switch {
+	case is && answer.Vote == redlock.VoteYes:
+		until := time.Duration(0)
+		if left >= 0 {
+			until = sim.Log.Now() + divide(left, n.rate)
+		}
+		n.kept[c.Key] = tokenOf(value)
+		sim.Log.Add(history.Event{Kind: history.Kept, Node: n.number, Name: c.Key, Token: tokenOf(value), Until: until})
+	case was && !is:
+		delete(n.kept, c.Key)
+		sim.Log.Add(history.Event{Kind: history.Deleted, Node: n.number, Name: c.Key, Token: tokenOf(before), By: token})
+	}
+	return answer
+}

@@ -1,0 +1,122 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+)
+
+// Random returns a plan that keeps every assumption and attacks with all that
+// they allow: it follows from the seed. Node and client clocks differ in rate by
+// less than the drift factor of 1 %, a minority of the nodes at a time is struck,
+// whatever forgets its keys stays away for longer than the longest TTL, and the
+// network does what it likes.
+func Random(seed uint64, nodes int) Plan {
+	d := Dice(seed).ForText("plan")
+	p := Plan{
+		Name: "random", Class: InModel,
+		About:  "everything that the assumptions allow, drawn from the seed",
+		Expect: "no overlap, no orphan, progress after healing",
+		Nodes:  nodes, Clients: 2 + d.ForText("clients").Int(4), Names: 1 + d.ForText("names").Int(2),
+		Length: d.ForText("length").In(Span{4 * time.Second, 8 * time.Second}),
+	}
+	for i := range 1 + d.ForText("how many ttls").Int(3) {
+		ttl := d.ForText("ttl").For(uint64(i)).In(Span{50 * time.Millisecond, time.Second})
+		p.TTLs = append(p.TTLs, ttl)
+	}
+	p.Traffic = Traffic{
+		Workers: 1 + d.ForText("workers").Int(2),
+		Think:   Span{0, 60 * time.Millisecond}, Hold: Span{0, 250 * time.Millisecond},
+		Patience: Span{50 * time.Millisecond, 2 * time.Second},
+		Try:      0.3, KeepAlive: 0.4, Extend: 0.4,
+		Cancel: d.ForText("cancel").Fraction() * 0.3, Abandon: d.ForText("abandon").Fraction() * 0.1,
+		Stagger: Span{0, 30 * time.Millisecond},
+	}
+	p.Network = Network{Delay: Span{100 * time.Microsecond, d.ForText("delay").In(Span{time.Millisecond, 12 * time.Millisecond})}}
+	if d.ForText("lossy").Chance(0.7) {
+		part := func(what string, most float64) float64 { return d.ForText(what).Fraction() * most }
+		p.Network.DropRequest, p.Network.DropReply = part("drop request", 0.05), part("drop reply", 0.05)
+		p.Network.Duplicate, p.Network.Delayed = part("duplicate", 0.05), part("delayed", 0.05)
+		p.Network.Late = Span{5 * time.Millisecond, 400 * time.Millisecond}
+	}
+	// 0.996 / 1.005 is a little more than 0.99.
+	for i := range nodes {
+		p.NodeRates = append(p.NodeRates, 0.995+0.010*d.ForText("node rate").For(uint64(i)).Fraction())
+	}
+	for i := range p.Clients {
+		p.ClientRates = append(p.ClientRates, 0.996+0.008*d.ForText("client rate").For(uint64(i)).Fraction())
+	}
+	p.Steps = d.ForText("steps").steps(&p)
+	return p
+}
+
+// steps draws faults: of nodes one after the other, of a minority each, and of
+// clients at any time.
+func (d Dice) steps(p *Plan) (steps []Step) {
+	const gap = time.Millisecond
+	at := d.ForText("first").In(Span{50 * time.Millisecond, 500 * time.Millisecond})
+	for i := uint64(0); ; i++ {
+		one := d.For(i)
+		s := one.nodeStep(p)
+		s.At = at
+		if s.Fault == RestartLate {
+			// On the slowest clock the longest TTL takes longer.
+			s.For = p.MaxTTL() + p.MaxTTL()/50 + 10*time.Millisecond
+		}
+		if s.At+s.For+gap > p.Length {
+			break
+		}
+		steps = append(steps, s)
+		at += s.For + gap + one.ForText("gap").In(Span{0, 300 * time.Millisecond})
+	}
+	for i := range d.ForText("crashes").Int(3) {
+		one := d.ForText("crash").For(uint64(i))
+		steps = append(steps, Step{
+			Fault: CrashClient, Clients: []int{1 + one.Int(p.Clients)},
+			At: one.ForText("at").In(Span{100 * time.Millisecond, p.Length - gap}),
+		})
+	}
+	return steps
+}
+
+var (
+	randomFaults  = []string{Kill, RestartLate, Pause, Partition, Slow, DropRequest, DropReply, Duplicate, LateDeliver, Reset, ErrorReply}
+	randomReplies = []string{"LOADING", "OOM", "READONLY", "NOSCRIPT", "BUSY", "MISCONF", "NOPERM"}
+)
+
+// nodeStep draws a fault of nodes; only forgetting is limited to a minority.
+func (d Dice) nodeStep(p *Plan) Step {
+	s := Step{Fault: randomFaults[d.ForText("fault").Int(len(randomFaults))]}
+	s.For = d.ForText("for").In(Span{20 * time.Millisecond, 600 * time.Millisecond})
+	count := 1 + d.ForText("count").Int(p.Nodes-p.Quorum())
+	if s.Fault != RestartLate && d.ForText("many").Chance(0.2) {
+		count = p.Quorum() + d.ForText("more").Int(p.Nodes-p.Quorum()+1)
+	}
+	s.Nodes = d.ForText("nodes").some(p.Nodes, count)
+	switch s.Fault {
+	case Partition:
+		s.Clients = d.ForText("clients").some(p.Clients, 1+d.ForText("how many").Int(p.Clients))
+	case Slow:
+		s.By = d.ForText("by").In(Span{5 * time.Millisecond, 100 * time.Millisecond})
+	case LateDeliver:
+		s.By = d.ForText("by").In(Span{20 * time.Millisecond, 400 * time.Millisecond})
+	case ErrorReply:
+		s.Reply = randomReplies[d.ForText("reply").Int(len(randomReplies))]
+	}
+	return s
+}
+
+// some draws count of the numbers 1 to n, in order.
+func (d Dice) some(n, count int) (numbers []int) {
+	for i := 1; i <= n && count > 0; i++ {
+		if d.For(uint64(i)).Int(n-i+1) < count {
+			numbers = append(numbers, i)
+			count--
+		}
+	}
+	return numbers
+}
+
+// String returns the plan's name and what it consists of.
+func (p *Plan) String() string {
+	return fmt.Sprintf("%s (%s): %d nodes, %d clients, %d steps", p.Name, p.Class, p.Nodes, p.Clients, len(p.Steps))
+}
