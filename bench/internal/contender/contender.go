@@ -50,11 +50,14 @@ type Contender struct {
 
 	// Fragile says that it is no client for servers that fail.
 	Fragile bool
+
+	// Ours is this module's client, of which something is predicted.
+	Ours bool
 }
 
 // Redlock is this module's client, with nodeTimeout; 0 means its default.
 func Redlock(name string, nodeTimeout time.Duration) Contender {
-	return Contender{Name: name, Connections: 1, Open: func(ctx context.Context, addrs []string) (Client, error) {
+	return Contender{Name: name, Ours: true, Connections: 1, Open: func(ctx context.Context, addrs []string) (Client, error) {
 		client, err := redlock.New(fleet.Options(addrs), &redlock.Options{NodeTimeout: nodeTimeout})
 		if err != nil {
 			return nil, err

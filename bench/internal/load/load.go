@@ -48,6 +48,9 @@ func (w *Worker) Lap() {
 	w.step++
 }
 
+// Skip leaves out a step of the turn.
+func (w *Worker) Skip() { w.step++ }
+
 // A Result is what was measured. A turn is measured if it was begun while
 // measuring, and the time ends with the last of them: slow turns count as well.
 type Result struct {

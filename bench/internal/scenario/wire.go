@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -124,6 +123,3 @@ func runPairs(ctx context.Context, client contender.Client, names string, gorout
 	}
 	return g.Wait()
 }
-
-// ttl is of locks that are released long before.
-const ttl = 30 * time.Second
