@@ -32,6 +32,7 @@ type place struct {
 
 	touched    bool // bytes of a SET may have left at some time
 	unanswered int8 // SETs that may still arrive: timed out, or broken off
+	arrived    bool // one of them has, for all that the node says
 	granted    bool // the node said that it has our value, and has not said otherwise since
 	held       bool // it had granted at some time
 	gone       bool // the node had granted, and then lost the key without our doing
@@ -141,8 +142,9 @@ type outcome struct {
 	next    *Request // to be sent now
 	settled bool     // a SET that was given up was answered after all
 	hunt    bool     // something of ours may be left
-	// with hunt: whether a SET may still arrive
+	// with hunt: whether a SET may still arrive, and how many keys may turn up
 	unanswered bool
+	keys       int
 	denied     bool // the node had lost the key when it was released
 	clean      bool // after a release, nothing of ours is left
 }
@@ -193,8 +195,18 @@ func (c *claim) recordLocked(r *Request, a Answer) (o outcome) {
 		o.hunt = p.recordRelease(a.Vote)
 		o.clean, o.denied = p.clean, p.gone && !gone
 	}
-	o.unanswered = p.unanswered > 0
+	o.unanswered, o.keys = p.unanswered > 0, p.keys()
 	return o
+}
+
+// keys returns how many keys of ours may turn up: one that is there, and one for
+// each SET that may still arrive, when there is none.
+func (p *place) keys() int {
+	keys := int(p.unanswered)
+	if p.granted && !p.arrived {
+		keys++
+	}
+	return keys
 }
 
 // recordSet reports whether the answer settles a SET given up before.
@@ -212,16 +224,18 @@ func (p *place) recordSet(v Vote, current bool) (settled bool) {
 		p.granted, p.held, p.gone = true, true, false
 	}
 	p.touched = true
-	if current {
+	if current || p.unanswered == 0 {
 		return false
 	}
 	p.unanswered--
+	p.arrived = p.arrived && v != VoteYes && p.unanswered > 0
 	return p.unanswered == 0
 }
 
 func (p *place) recordExtend(v Vote) {
 	switch v {
 	case VoteYes:
+		p.arrived = p.arrived || !p.granted && p.unanswered > 0
 		p.granted, p.held, p.gone = true, true, false
 	case VoteAbsent, VoteForeign:
 		p.lost()
@@ -233,10 +247,13 @@ func (p *place) recordRelease(v Vote) (hunt bool) {
 	mine := p.granted || p.unanswered > 0
 	switch v {
 	case VoteYes:
-		p.granted, p.deleting, p.clean = false, false, true // the SET did arrive, and is undone
+		// One SET is undone. If the node was healed, another may still arrive.
+		p.unanswered = int8(max(p.keys()-1, 0))
+		p.granted, p.arrived, p.deleting, p.clean = false, false, false, true
+		return p.unanswered > 0
 	case VoteAbsent, VoteForeign:
 		p.lost()
-		p.clean = p.unanswered == 0
+		p.clean = p.clean || p.unanswered == 0
 	}
 	p.deleting = p.deleting || v == VoteUnknown
 	return mine && !p.clean
@@ -247,6 +264,9 @@ func (p *place) recordRelease(v Vote) (hunt bool) {
 func (p *place) lost() {
 	if p.granted && !p.deleting {
 		p.gone = true
+	}
+	if p.arrived { // what had arrived is not there any more
+		p.unanswered, p.arrived = p.unanswered-1, false
 	}
 	p.granted = false
 }
@@ -280,10 +300,10 @@ func (c *claim) couldHold() bool {
 	return holders >= c.client.need
 }
 
-// orphaned hunts the claim's key on a node.
-func (c *claim) orphaned(i int, unanswered bool) {
+// orphaned hunts the claim's key on a node, as o says.
+func (c *claim) orphaned(i int, o outcome) {
 	c.mu.Lock()
 	c.places[i].deleting = true
 	c.mu.Unlock()
-	c.client.voters[i].hunt(c, unanswered)
+	c.client.voters[i].hunt(c, o)
 }

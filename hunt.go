@@ -25,6 +25,7 @@ type hunt struct {
 	command    *Command      // the undo
 	life       time.Duration // how long the key lives at most once it is set
 	unanswered bool          // a SET may still arrive
+	keys       int           // how many may turn up, one after the other
 	heard      bool          // the node has answered since
 	heardAt    time.Duration // when, if heard
 
@@ -37,7 +38,10 @@ type hunt struct {
 // over reports whether an answer to the undo, or the time, ends the hunt.
 func (h *hunt) over(v Vote, now time.Duration) (OrphanState, bool) {
 	if v == VoteYes {
-		return OrphanDeleted, true
+		h.keys--
+		if h.keys <= 0 {
+			return OrphanDeleted, true
+		}
 	}
 	if v.replied() && !h.heard {
 		h.heard, h.heardAt = true, now
@@ -65,6 +69,7 @@ type hunts struct {
 func (hs *hunts) add(h *hunt) (dropped *hunt, added bool) {
 	if known := hs.byValue[h.value]; known != nil {
 		known.unanswered = known.unanswered || h.unanswered
+		known.keys = max(known.keys, h.keys)
 		known.heard = known.heard && h.heard
 		known.heardAt = max(known.heardAt, h.heardAt)
 		known.life = max(known.life, h.life)
@@ -135,16 +140,16 @@ func (q *huntQueue) Pop() any {
 	return h
 }
 
-// hunt begins to look for the claim's key on the node. unanswered: a SET of it
-// may still arrive.
-func (v *voter) hunt(c *claim, unanswered bool) {
+// hunt begins to look for the claim's key on the node; o says what may turn up.
+func (v *voter) hunt(c *claim, o outcome) {
 	now := v.client.now()
 	h := &hunt{
 		value:      c.value,
 		command:    &Command{Op: OpRelease, Key: c.key, Value: c.value},
 		life:       c.life(),
-		unanswered: unanswered,
-		heard:      !unanswered, // its expiry has been running ever since
+		unanswered: o.unanswered,
+		keys:       o.keys,
+		heard:      !o.unanswered, // its expiry has been running ever since
 		heardAt:    now,
 		at:         now + minPause,
 		pause:      minPause,

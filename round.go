@@ -142,7 +142,7 @@ func (r *round) took(req *Request, a Answer, o outcome) {
 		r.claim.client.opts.Trace.healed(v.name, r.claim.name)
 	}
 	if o.hunt {
-		r.claim.orphaned(i, o.unanswered)
+		r.claim.orphaned(i, o)
 	}
 	if o.next != nil {
 		r.claim.dispatch(o.next)

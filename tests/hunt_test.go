@@ -59,6 +59,65 @@ func TestSetThatIsDeliveredAfterItsUndoIsFoundAndDeleted(t *testing.T) {
 	}
 }
 
+// onHeal has something done to a node just before it is healed.
+type onHeal struct {
+	*redlocktest.Node
+	do func(n *redlocktest.Node)
+}
+
+func (o onHeal) Send(r *redlock.Request) {
+	if r.Op == redlock.OpHeal {
+		o.do(o.Node)
+	}
+	o.Node.Send(r)
+}
+
+// A node that is healed has two SETs of one lock, and the first may arrive last:
+// that the release has deleted one key does not mean that none will follow.
+func TestSetThatIsDeliveredAfterTheReleaseOfAHealedLockIsHunted(t *testing.T) {
+	const late = 500 * ms
+	for what, c := range map[string]struct {
+		heal, release func(n *redlocktest.Node) // what happens to each
+	}{
+		"the SET is late":             {},
+		"the heal is late, too":       {heal: func(n *redlocktest.Node) { n.DeliverLate(1, 3*late) }},
+		"the release is lost":         {release: func(n *redlocktest.Node) { n.DeliverLate(1, time.Hour) }},
+		"its answer is lost":          {release: func(n *redlocktest.Node) { n.DropReplies(1) }},
+		"both SETs, and it, are late": {heal: func(n *redlocktest.Node) { n.DeliverLate(1, 3*late) }, release: func(n *redlocktest.Node) { n.DeliverLate(1, time.Hour) }},
+		"the heal's answer is lost":   {heal: func(n *redlocktest.Node) { n.DropReplies(1) }},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				nodes := redlocktest.Nodes(3)
+				voters := []redlock.Node{nodes[0], nodes[1], nodes[2]}
+				if c.heal != nil {
+					voters[2] = onHeal{nodes[2], c.heal}
+				}
+				var log orphanLog
+				client, err := redlock.NewFrom(voters, &redlock.Options{Trace: log.trace()})
+				require.NoError(t, err)
+				t.Cleanup(func() { client.Close() })
+				require.NoError(t, client.Connect(ctx))
+				nodes[2].DeliverLate(1, late)
+				lock, err := client.TryAcquire(ctx, "late", 10*time.Second)
+				require.NoError(t, err)
+				time.Sleep(60 * ms)
+				require.NoError(t, lock.Extend(ctx, 10*time.Second))
+				time.Sleep(60 * ms)
+				if c.release != nil {
+					c.release(nodes[2])
+				}
+				require.NoError(t, lock.Release(ctx))
+				time.Sleep(4*late + time.Second)
+				require.Zero(t, keys(nodes), "after the last of them has arrived")
+				time.Sleep(10 * time.Second)
+				require.Equal(t, 1, log.count(redlock.OrphanHunted))
+				require.Equal(t, 1, log.count(redlock.OrphanDeleted)+log.count(redlock.OrphanGone))
+			})
+		})
+	}
+}
+
 func TestHuntEndsWhenTheTTLHasPassedSinceTheNodeAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := redlocktest.Nodes(3)
