@@ -62,7 +62,7 @@ type Client struct {
 	opts    Options
 	voters  []*voter
 	need    int // the quorum
-	orphans orphans
+	orphans *orphans
 
 	life     context.Context // ends at Close
 	endLife  context.CancelCauseFunc
@@ -139,6 +139,7 @@ func newClient(nodes []Node, o Options) (*Client, error) {
 		need:      quorum.Majority(len(nodes)),
 		connected: make(chan struct{}),
 		locks:     make(map[*Lock]struct{}),
+		orphans:   newOrphans(2 * o.NodeTimeout), // an attempt has its answers within one
 	}
 	seen := make(map[string]int, len(nodes))
 	for i, n := range nodes {

@@ -154,6 +154,34 @@ func TestOwnOrphanIsNotSomebodyElsesLock(t *testing.T) {
 	})
 }
 
+// An attempt may meet the key of an earlier one, which is being undone, and hear
+// of it only when it is gone: the simulation found that, as a client that was
+// told that it held the lock itself.
+func TestOwnOrphanIsRememberedUntilAllHaveHeardOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := redlocktest.Nodes(3)
+		client := redlocktest.NewClient(t, nodes, nil)
+		require.NoError(t, client.Connect(ctx))
+		slow := func(d time.Duration) {
+			for _, n := range nodes {
+				n.Slow(d)
+			}
+		}
+		slow(20 * ms)
+		cancelled, cancel := context.WithTimeout(ctx, ms)
+		defer cancel()
+		_, err := client.TryAcquire(cancelled, "job", time.Minute)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+
+		slow(40 * ms) // from the second attempt on, which meets the first one's keys
+		time.AfterFunc(10*ms, func() { slow(0) })
+		lock, err := client.TryAcquire(ctx, "job", time.Minute)
+		require.NoError(t, err)
+		require.NoError(t, lock.Release(ctx))
+		require.Zero(t, keys(nodes))
+	})
+}
+
 // A token that with silent nodes could have a quorum is looked at twice.
 func TestPossibleHolderIsHeldOnlyIfHeStays(t *testing.T) {
 	const foreign = "0123456789012345678901234567890123456789/somebody"
