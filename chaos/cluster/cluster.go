@@ -5,6 +5,8 @@ package cluster
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/quorumlock/redlock"
@@ -111,4 +113,11 @@ func (c *clocks) begin(s *plan.Step, client int) (end func()) {
 		skewed.SetRate(before)
 		c.rates[client-1] = before
 	}
+}
+
+// keyEvent returns what is known of a key from its value, "<token>/client-<n>".
+func keyEvent(kind history.Kind, node int, name, value string, until time.Duration) history.Event {
+	token, owner, _ := strings.Cut(value, "/")
+	client, _ := strconv.Atoi(strings.TrimPrefix(owner, "client-"))
+	return history.Event{Kind: kind, Node: node, Name: name, Token: token, Client: client, Until: until}
 }

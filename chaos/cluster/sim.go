@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -43,14 +42,15 @@ type simNode struct {
 	clock  *clock.Skewed
 	rate   float64
 
-	down   bool
+	down   string // the fault that took it down
 	paused bool
 	held   []func()          // what arrived meanwhile, in order
 	slow   time.Duration     // by how much replies are later
 	acts   map[string]int    // faults of messages that act now
 	late   time.Duration     // of LateDeliver
 	cut    map[int]int       // clients that are cut off
-	kept   map[string]string // by key: the token that was set last
+	kept   map[string]string // by key: the value that was set last
+	unseen map[string]bool   // faults that act and have not shown an effect yet
 }
 
 // NewSim returns nodes that are up and empty.
@@ -60,6 +60,7 @@ func NewSim(s Setup) *Sim {
 		n := &simNode{
 			number: i + 1, clock: clock.NewSkewed(simTime{}), rate: rate(s.Plan.NodeRates, i+1),
 			acts: map[string]int{}, cut: map[int]int{}, kept: map[string]string{},
+			unseen: map[string]bool{},
 		}
 		n.clock.SetRate(n.rate)
 		n.store = redlocktest.NewNode(fmt.Sprint("node-", i+1), n.clock)
@@ -92,22 +93,25 @@ func (c *Sim) Can(string) error { return nil }
 func (c *Sim) Begin(s *plan.Step, target int) (end func(), err error) {
 	switch s.Fault {
 	case plan.ClientClockJump, plan.ClientClockRate:
-		return c.clocks.begin(s, target), nil
+		end = c.clocks.begin(s, target)
+		c.Log.Add(history.Event{Kind: history.Seen, Client: target, Fault: s.Fault})
+		return end, nil
 	case plan.CrashClient, plan.PauseClient:
 		return nil, fmt.Errorf("%s: %w: the traffic does that", s.Fault, ErrCannot)
 	}
 	n := c.nodes[target-1]
+	c.change(func() { n.unseen[s.Fault] = true })
 	switch s.Fault {
 	case plan.Kill, plan.RestartForget, plan.RestartLate:
-		c.kill(n)
+		c.kill(n, s.Fault)
 		return func() {
 			if s.Fault != plan.Kill {
-				c.forget(n)
+				c.forget(n, s.Fault)
 			}
-			c.change(func() { n.down = false })
+			c.change(func() { n.down = "" })
 		}, nil
 	case plan.Flush:
-		c.forget(n)
+		c.forget(n, s.Fault)
 		return func() {}, nil
 	case plan.Pause:
 		c.change(func() { n.paused = true })
@@ -125,15 +129,25 @@ func (c *Sim) Begin(s *plan.Step, target int) (end func(), err error) {
 		return func() { n.store.Answer(nil) }, nil
 	case plan.ClockJump:
 		c.turnClock(n, func() { n.clock.Step(s.By) })
+		c.change(func() { n.showsLocked(c, s.Fault) })
 		return func() {}, nil
 	case plan.ClockRate:
 		before := n.rate
 		c.turnClock(n, func() { n.clock.SetRate(s.Rate); n.rate = s.Rate })
+		c.change(func() { n.showsLocked(c, s.Fault) })
 		return func() { c.turnClock(n, func() { n.clock.SetRate(before); n.rate = before }) }, nil
 	case plan.ClockStrobe:
 		return c.strobe(n, s.By), nil
 	}
 	return nil, fmt.Errorf("%s: %w", s.Fault, ErrCannot)
+}
+
+// showsLocked records that the fault had an effect, once.
+func (n *simNode) showsLocked(c *Sim, fault string) {
+	if n.unseen[fault] {
+		delete(n.unseen, fault)
+		c.Log.Add(history.Event{Kind: history.Seen, Node: n.number, Fault: fault})
+	}
 }
 
 func (c *Sim) change(f func()) {
@@ -143,9 +157,9 @@ func (c *Sim) change(f func()) {
 }
 
 // kill takes the node down. What it was sent and has not carried out is lost.
-func (c *Sim) kill(n *simNode) {
+func (c *Sim) kill(n *simNode, by string) {
 	c.mu.Lock()
-	n.down, n.paused, n.held = true, false, nil
+	n.down, n.paused, n.held = by, false, nil
 	links := slices.Clone(c.links)
 	c.mu.Unlock()
 	for _, l := range links {
@@ -156,7 +170,10 @@ func (c *Sim) kill(n *simNode) {
 }
 
 // forget removes the node's keys.
-func (c *Sim) forget(n *simNode) {
+func (c *Sim) forget(n *simNode, by string) {
+	if n.store.Len() > 0 {
+		c.change(func() { n.showsLocked(c, by) })
+	}
 	n.store.Forget()
 	c.announce(n)
 }
@@ -217,6 +234,7 @@ func (c *Sim) strobe(n *simNode, by time.Duration) (end func()) {
 		}
 		ahead = !ahead
 		c.turnClock(n, func() { n.clock.Step(step) })
+		c.change(func() { n.showsLocked(c, plan.ClockStrobe) })
 		timer.Reset(period)
 	}
 	mu.Lock()
@@ -244,20 +262,15 @@ func (c *Sim) announce(n *simNode) {
 	slices.Sort(keys)
 	now := c.Log.Now()
 	for _, key := range keys {
-		e := history.Event{Kind: history.Kept, Node: n.number, Name: key, Token: n.kept[key], Until: now}
-		if value, left, ok := n.store.Get(key); ok {
-			e.Token, e.Until = tokenOf(value), now+divide(left, n.rate)
-		} else {
+		until := now
+		if _, left, ok := n.store.Get(key); ok {
+			until = now + divide(left, n.rate)
+		}
+		c.Log.Add(keyEvent(history.Kept, n.number, key, n.kept[key], until))
+		if until == now {
 			delete(n.kept, key)
 		}
-		c.Log.Add(e)
 	}
-}
-
-// tokenOf returns the token in a key's value.
-func tokenOf(value string) string {
-	token, _, _ := strings.Cut(value, "/")
-	return token
 }
 
 // Inspect implements [Cluster]. A simulated node can always be looked into.
@@ -269,7 +282,7 @@ func (c *Sim) Inspect(_ context.Context, names []string) {
 				if left >= 0 {
 					until = c.Log.Now() + divide(left, n.rate)
 				}
-				c.Log.Add(history.Event{Kind: history.Found, Node: n.number, Name: name, Token: tokenOf(value), Until: until})
+				c.Log.Add(keyEvent(history.Found, n.number, name, value, until))
 			}
 		}
 	}

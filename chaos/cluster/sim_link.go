@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/quorumlock/redlock"
@@ -62,7 +63,7 @@ func (l *simLink) Connect(ctx context.Context) error {
 	}
 	l.sim.mu.Lock()
 	defer l.sim.mu.Unlock()
-	if l.node.down {
+	if l.node.down != "" {
 		return errRefused
 	}
 	return nil
@@ -102,8 +103,9 @@ func (l *simLink) Send(r *redlock.Request) {
 	switch {
 	case l.closed:
 		refused = redlock.ErrClosed
-	case l.node.down:
+	case l.node.down != "":
 		refused = errRefused
+		l.node.showsLocked(l.sim, l.node.down)
 	default:
 		l.queue = append(l.queue, simWaiting{r, l.sim.Log.Now(), l.sim.dice.ForText(r.Op.String() + r.Value)})
 		l.flushLocked()
@@ -158,25 +160,43 @@ func (l *simLink) flyLocked(r *redlock.Request) {
 
 	network, n := &l.sim.Plan.Network, l.node
 	delay := m.drawn("there").In(network.Delay)
-	if n.acts[plan.LateDeliver] > 0 {
+	if n.strikesLocked(l.sim, plan.LateDeliver) {
 		delay += n.late + m.jitter("later")
 	} else if m.drawn("delayed").Chance(network.Delayed) {
 		delay += m.drawn("late").In(network.Late)
 	}
-	if n.acts[plan.Duplicate] > 0 || m.drawn("duplicate").Chance(network.Duplicate) {
+	if n.strikesLocked(l.sim, plan.Duplicate) || m.drawn("duplicate").Chance(network.Duplicate) {
 		again := delay + m.drawn("copy").In(network.Late) + m.jitter("copy")
 		time.AfterFunc(again, func() { m.arrive(true) })
 	}
-	if n.cut[l.client] > 0 || n.acts[plan.DropRequest] > 0 || m.drawn("drop").Chance(network.DropRequest) {
+	if n.isCutLocked(l.sim, l.client) || n.strikesLocked(l.sim, plan.DropRequest) || m.drawn("drop").Chance(network.DropRequest) {
 		return
 	}
-	if n.acts[plan.Reset] > 0 {
+	if n.strikesLocked(l.sim, plan.Reset) {
 		time.AfterFunc(delay, func() { l.endOf(m.conn, errReset) })
 		return
 	}
 	now := l.sim.Log.Now()
 	l.toNode = max(now+delay, l.toNode+time.Nanosecond)
 	time.AfterFunc(l.toNode-now, func() { m.arrive(false) })
+}
+
+// strikesLocked reports whether a fault of messages acts on one now.
+func (n *simNode) strikesLocked(c *Sim, fault string) bool {
+	if n.acts[fault] == 0 {
+		return false
+	}
+	n.showsLocked(c, fault)
+	return true
+}
+
+// isCutLocked reports whether the client is cut off from the node.
+func (n *simNode) isCutLocked(c *Sim, client int) bool {
+	if n.cut[client] == 0 {
+		return false
+	}
+	n.showsLocked(c, plan.Partition)
+	return true
 }
 
 func (m *simMessage) drawn(what string) plan.Dice { return m.dice.ForText(what) }
@@ -211,7 +231,8 @@ func (l *simLink) endOf(conn int, err error) {
 func (m *simMessage) arrive(copied bool) {
 	l, n := m.link, m.link.node
 	l.sim.mu.Lock()
-	if n.down {
+	if n.down != "" {
+		n.showsLocked(l.sim, n.down)
 		l.sim.mu.Unlock()
 		if !copied {
 			l.endOf(m.conn, errReset)
@@ -219,6 +240,7 @@ func (m *simMessage) arrive(copied bool) {
 		return
 	}
 	if n.paused {
+		n.showsLocked(l.sim, plan.Pause)
 		n.held = append(n.held, func() { m.carryOut(copied) })
 		l.sim.mu.Unlock()
 		return
@@ -233,9 +255,12 @@ func (m *simMessage) carryOut(copied bool) {
 	l.sim.mu.Lock()
 	answer := n.execute(l.sim, &m.command)
 	network := &l.sim.Plan.Network
-	lost := copied || l.conn != m.conn || n.cut[l.client] > 0 ||
-		n.acts[plan.DropReply] > 0 || m.drawn("mute").Chance(network.DropReply)
+	lost := copied || l.conn != m.conn || n.isCutLocked(l.sim, l.client) ||
+		n.strikesLocked(l.sim, plan.DropReply) || m.drawn("mute").Chance(network.DropReply)
 	if !lost {
+		if n.slow > 0 {
+			n.showsLocked(l.sim, plan.Slow)
+		}
 		now := l.sim.Log.Now()
 		delay := m.drawn("back").In(network.Delay) + n.slow
 		l.toClient = max(now+delay, l.toClient+time.Nanosecond)
@@ -269,18 +294,22 @@ func (n *simNode) execute(sim *Sim, c *redlock.Command) (answer redlock.Answer) 
 	before, _, was := n.store.Get(c.Key)
 	n.conn.Send(redlock.NewRequest(c, time.Hour, func(a redlock.Answer) { answer = a }))
 	value, left, is := n.store.Get(c.Key)
-	token := tokenOf(c.Value)
+	if answer.Vote == redlock.VoteError {
+		n.showsLocked(sim, plan.ErrorReply)
+	}
 	switch {
 	case is && answer.Vote == redlock.VoteYes:
 		until := time.Duration(0)
 		if left >= 0 {
 			until = sim.Log.Now() + divide(left, n.rate)
 		}
-		n.kept[c.Key] = tokenOf(value)
-		sim.Log.Add(history.Event{Kind: history.Kept, Node: n.number, Name: c.Key, Token: tokenOf(value), Until: until})
+		n.kept[c.Key] = value
+		sim.Log.Add(keyEvent(history.Kept, n.number, c.Key, value, until))
 	case was && !is:
 		delete(n.kept, c.Key)
-		sim.Log.Add(history.Event{Kind: history.Deleted, Node: n.number, Name: c.Key, Token: tokenOf(before), By: token})
+		e := keyEvent(history.Deleted, n.number, c.Key, before, 0)
+		e.By, _, _ = strings.Cut(c.Value, "/")
+		sim.Log.Add(e)
 	}
 	return answer
 }

@@ -34,6 +34,7 @@ type Header struct {
 	Nodes    int             `json:"nodes"`
 	Quorum   int             `json:"quorum"`
 	Clients  int             `json:"clients"`
+	Attempts int             `json:"attempts"`            // rounds of SETs that were decided
 	Length   time.Duration   `json:"length"`              // of the attack; healing comes after it
 	Drift    float64         `json:"drift"`               // the drift factor of the clients
 	MaxTTL   time.Duration   `json:"max_ttl"`             // the longest in use

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/quorumlock/redlock/chaos/history"
 )
 
 // A Class says what a plan promises. It follows from the faults that the plan
@@ -16,13 +18,13 @@ type Class string
 const (
 	// InModel plans keep every assumption: no two clients may ever believe that
 	// they hold the same lock.
-	InModel Class = "in model"
+	InModel Class = history.InModel
 	// Slack plans use up what assumption A2 leaves: nodes forget a lock that
 	// more nodes than a quorum had confirmed. No overlap either.
-	Slack Class = "slack"
+	Slack Class = history.Slack
 	// OutOfModel plans break an assumption. Two holders are possible, and the
 	// run has to show them.
-	OutOfModel Class = "out of model"
+	OutOfModel Class = history.OutOfModel
 )
 
 // A Plan is an attack.
@@ -96,6 +98,12 @@ type Step struct {
 	By      time.Duration `json:"by,omitempty"`      // of clock-jump and clock-strobe: how far; of slow: how much later
 	Rate    float64       `json:"rate,omitempty"`    // of clock-rate: against true time
 	Reply   string        `json:"reply,omitempty"`   // of error-reply: a code
+}
+
+// IsReliable reports whether the network loses, doubles or delays nothing by
+// itself.
+func (n *Network) IsReliable() bool {
+	return n.DropRequest == 0 && n.DropReply == 0 && n.Duplicate == 0 && n.Delayed == 0
 }
 
 // MaxTTL returns the longest TTL in use.

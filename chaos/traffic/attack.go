@@ -78,14 +78,15 @@ func (r *run) begin(s *plan.Step, target int) (end func(), err error) {
 	if err != nil || (s.Fault != plan.ClientClockJump && s.Fault != plan.ClientClockRate) {
 		return end, err
 	}
-	again := func() {
+	announce := func() {
 		r.mu.Lock()
 		p := r.processes[target-1]
 		r.mu.Unlock()
 		p.announceAll()
 	}
-	again()
-	return func() { end(); again() }, nil
+	announce()
+	turnBack := end
+	return func() { turnBack(); announce() }, nil
 }
 
 // crash ends the client's process and starts another.

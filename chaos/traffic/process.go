@@ -50,7 +50,7 @@ func (r *run) start(number, life int) *process {
 	options := r.options
 	options.Clock = clock
 	options.Owner = history.Owner(number)
-	options.Trace = &redlock.Trace{Extended: p.extended}
+	options.Trace = &redlock.Trace{Extended: p.extended, Attempt: p.attempted}
 	client, err := redlock.NewFrom(nodes, &options)
 	if err != nil {
 		panic(err) // a plan that passed Validate makes options that do
@@ -93,7 +93,13 @@ func (p *process) granted(lock *redlock.Lock, call int) *heldLock {
 	defer p.mu.Unlock()
 	p.holds[lock.Token()], p.named[lock.Name()] = h, lock.Token()
 	p.announceLocked(h, remaining)
+	p.run.healed.granted(lock.Name())
 	return h
+}
+
+// attempted is told of every attempt.
+func (p *process) attempted(context.Context, string, int, time.Duration, error) {
+	p.run.attempts.Add(1)
 }
 
 // announceLocked records until when the process believes in h.

@@ -6,7 +6,6 @@ package traffic
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -28,6 +27,9 @@ type run struct {
 	store   *store
 	gates   []gate // by client
 	over    atomic.Bool
+	healed  *healed
+
+	attempts atomic.Int64
 
 	mu        sync.Mutex
 	processes []*process // by client: the one that lives; guarded by mu
@@ -41,31 +43,34 @@ func Options() redlock.Options {
 	return redlock.Options{NodeTimeout: 50 * time.Millisecond, RetryMin: 10 * time.Millisecond, RetryMax: 500 * time.Millisecond}
 }
 
-// Run carries out the plan: the attack, then, after everything was healed, as
-// long as liveness may take, then calm until every key must be gone. It ends
+// Run carries out the plan: the attack, then, after everything was healed, until
+// every name was granted or that takes too long, then calm until every key must
+// be gone. It ends
 // early if ctx does, which the error says. The history is complete but for its
 // header's Backend and Expect.
 func Run(ctx context.Context, s cluster.Setup, c cluster.Cluster) (*history.History, error) {
 	goroutines := runtime.NumGoroutine()
 	r := &run{
 		plan: s.Plan, cluster: c, log: s.Log, dice: plan.Dice(s.Seed).ForText("traffic"), options: Options(),
-		store: &store{log: s.Log, versions: map[string]int{}},
-		gates: make([]gate, s.Plan.Clients), processes: make([]*process, s.Plan.Clients),
+		store:  &store{log: s.Log, versions: map[string]int{}},
+		healed: newHealed(),
+		gates:  make([]gate, s.Plan.Clients), processes: make([]*process, s.Plan.Clients),
 	}
 	for i := range r.processes {
 		r.processes[i] = r.start(i+1, 0)
 	}
 	err := r.attack(ctx)
+	names := make([]string, s.Plan.Names)
+	for i := range names {
+		names[i] = nameOf(i + 1)
+	}
 	r.log.Add(history.Event{Kind: history.Healed})
+	r.healed.begin(names)
 	if err == nil {
-		err = wait(ctx, r.recovery())
+		err = r.healed.wait(ctx, r.recovery())
 	}
 	r.stop()
 	r.log.Add(history.Event{Kind: history.Calm})
-	names := make([]string, s.Plan.Names)
-	for i := range names {
-		names[i] = fmt.Sprint("job-", i+1)
-	}
 	if err == nil {
 		err = wait(ctx, r.options.NodeTimeout+time.Second)
 		c.Inspect(ctx, names)
@@ -105,7 +110,8 @@ func (r *run) header(s cluster.Setup) history.Header {
 	return history.Header{
 		Format: history.Format, Plan: s.Plan.Name, Class: string(s.Plan.Class), Expect: s.Plan.Expect, Seed: s.Seed,
 		Nodes: s.Plan.Nodes, Quorum: s.Plan.Quorum(), Clients: s.Plan.Clients, Length: s.Plan.Length,
-		Drift: redlock.DefaultDrift.Factor, MaxTTL: s.Plan.MaxTTL(), Bound: r.bound(), Timeout: r.options.NodeTimeout,
+		Attempts: int(r.attempts.Load()), Drift: redlock.DefaultDrift.Factor, MaxTTL: s.Plan.MaxTTL(), Bound: r.bound(), Timeout: r.options.NodeTimeout,
+		Reliable: s.Plan.Network.IsReliable(),
 		PlanData: data,
 	}
 }

@@ -63,10 +63,13 @@ func (p *process) sleep(d time.Duration) bool {
 	}
 }
 
+// nameOf returns the name of lock i, from 1.
+func nameOf(i int) string { return fmt.Sprint("job-", i) }
+
 // acquire makes one acquisition.
 func (p *process) acquire(dice plan.Dice) *heldLock {
 	its := p.run.plan
-	name := fmt.Sprint("job-", dice.ForText("name").Int(its.Names)+1)
+	name := nameOf(dice.ForText("name").Int(its.Names) + 1)
 	ttl := its.TTLs[dice.ForText("ttl").Int(len(its.TTLs))]
 	try := dice.ForText("try").Chance(its.Traffic.Try)
 	patience := dice.ForText("patience").In(its.Traffic.Patience)
@@ -81,12 +84,11 @@ func (p *process) acquire(dice plan.Dice) *heldLock {
 		defer time.AfterFunc(dice.ForText("when").In(cancelled), cancel).Stop()
 	}
 
-	call, how := p.run.log.NextCall(), "wait"
-	acquire := p.client.Acquire
+	call, acquire := p.run.log.NextCall(), p.client.Acquire
 	if try {
-		acquire, how = p.client.TryAcquire, "try"
+		acquire = p.client.TryAcquire
 	}
-	p.record(history.Event{Kind: history.Begin, Name: name, Call: call, TTL: ttl, Text: how})
+	p.record(history.Event{Kind: history.Begin, Name: name, Call: call, TTL: ttl, Try: try})
 	lock, err := acquire(ctx, name, ttl)
 	if (lock == nil) == (err == nil) {
 		panic(fmt.Sprintf("acquire returned lock %v and error %v", lock, err))
