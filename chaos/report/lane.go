@@ -48,7 +48,7 @@ func (p *painter) clientLane(c *track, striped bool) {
 	}
 	p.ground(end-p.y, striped)
 	p.lanes.begin(fmt.Sprintf("client-%d", c.number), "")
-	p.lanes.box("swatch", margin+2, bars+4, 10, 10, colourOf(c.number), dark(colourOf(c.number)), "")
+	p.lanes.box("swatch", margin+2, bars+4, 10, 10, p.colourOf(c.number), dark(p.colourOf(c.number)), "")
 	p.lanes.text("name", margin+17, bars+13, history.Owner(c.number), textSize, true, ink)
 
 	p.waits(c, bars)
@@ -102,7 +102,7 @@ func (p *painter) waits(c *track, y float64) {
 	for _, b := range p.within(c.waits) {
 		left, right := p.clip(b.span)
 		p.used["wait"] = true
-		colour := colourOf(c.number)
+		colour := p.colourOf(c.number)
 		p.lanes.box("wait", left, y+6, max(1, right-left), 6, faded(colour, 0.35), dark(colour), b.title)
 		if b.ended != granted && p.isIn(b.to) {
 			p.used["refused"] = true
@@ -115,7 +115,7 @@ func (p *painter) waits(c *track, y float64) {
 func (p *painter) belief(b *bar, y float64) {
 	left, right := p.clip(b.span)
 	p.used["belief"] = true
-	colour := colourOf(b.owner)
+	colour := p.colourOf(b.owner)
 	p.lanes.box("belief", left, y+1, max(1.5, right-left), barHeight-2, colour, dark(colour), b.title)
 }
 
@@ -181,7 +181,7 @@ func (p *painter) nodeLane(n *track, striped bool) {
 // key paints a key that a node kept, with its owner if there is room.
 func (p *painter) key(b *bar, y float64) {
 	left, right := p.clip(b.span)
-	colour := colourOf(b.owner)
+	colour := p.colourOf(b.owner)
 	p.used["key"] = true
 	if b.owner < 1 {
 		p.used["nobody"] = true

@@ -30,13 +30,36 @@ func hex(rgb uint32) color.NRGBA {
 	return color.NRGBA{R: uint8(rgb >> 16), G: uint8(rgb >> 8), B: uint8(rgb), A: 255}
 }
 
+// colours gives each client one, those of findings first: where colours have to
+// repeat, they repeat elsewhere.
+func (p *painter) colours() {
+	p.colour = map[int]color.NRGBA{}
+	give := func(client int) {
+		if _, given := p.colour[client]; !given && client > 0 {
+			p.colour[client] = owners[len(p.colour)%len(owners)]
+		}
+	}
+	if len(p.t.clients) > len(owners) {
+		for i := range p.run.Marks {
+			if m := &p.run.Marks[i]; m.Name == p.t.name && p.visible(span{m.From, m.To}) {
+				for _, client := range m.Clients {
+					give(client)
+				}
+			}
+		}
+	}
+	for _, c := range sorted(p.t.clients) {
+		give(c.number)
+	}
+}
+
 // colourOf returns a client's colour. Bars carry the client's number too: with
 // many clients colours repeat.
-func colourOf(client int) color.NRGBA {
-	if client < 1 {
-		return nobody
+func (p *painter) colourOf(client int) color.NRGBA {
+	if c, ok := p.colour[client]; ok {
+		return c
 	}
-	return owners[(client-1)%len(owners)]
+	return nobody
 }
 
 // faded returns c with a share of it left, as it looks on white.

@@ -18,15 +18,9 @@ var pictures = flag.String("report.pictures", "", "write the samples' pictures i
 //
 //	go test ./chaos/report -run Pictures -report.pictures=/tmp
 func samples() map[string]report.Run {
-	overlapping := noisy(3, 20*time.Second)
-	for i := range 6 {
-		at := 9*time.Second + time.Duration(i*37)*time.Millisecond
-		overlapping.Marks = append(overlapping.Marks, report.Mark{Kind: report.Overlap, Name: "orders",
-			From: at, To: at + time.Duration(2+i*5)*time.Millisecond, Clients: []int{1 + i, 8}})
-	}
 	return map[string]report.Run{
 		"calm": calm(), "kleppmann": kleppmann(), "stalled": stalled(),
-		"noisy": noisy(2, 60*time.Second), "overlapping": overlapping, "empty": {History: newScript(empty).done(time.Second)},
+		"noisy": noisy(2, 60*time.Second), "overlapping": violated(3, 20*time.Second, 6), "empty": {History: newScript(empty).done(time.Second)},
 	}
 }
 

@@ -31,14 +31,14 @@ type Run struct {
 type MarkKind string
 
 const (
-	// Overlap: Clients believed from From to To that each of them held Name.
+	// Overlap means: Clients believed from From to To that each of them held Name.
 	Overlap MarkKind = "overlap"
-	// StaleWrite: the first of Clients wrote at From, past its lock's end.
+	// StaleWrite means: the first of Clients wrote at From, past its lock's end.
 	StaleWrite MarkKind = "stale write"
-	// LostUpdate: the first of Clients wrote at From over an update of Name
+	// LostUpdate means: the first of Clients wrote at From over an update of Name
 	// that it had not read.
 	LostUpdate MarkKind = "lost update"
-	// Note: anything else; Text says it.
+	// Note is anything else; Text says it.
 	Note MarkKind = "note"
 )
 

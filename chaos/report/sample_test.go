@@ -132,7 +132,11 @@ func kleppmann() report.Run {
 }
 
 // noisy is a long run with many clients, locks and faults.
-func noisy(seed uint64, length time.Duration) report.Run {
+func noisy(seed uint64, length time.Duration) report.Run { return violated(seed, length, 0) }
+
+// violated is a noisy run in which, now and then, another client is granted a
+// lock that is held.
+func violated(seed uint64, length time.Duration, overlaps int) report.Run {
 	dice := rand.New(rand.NewPCG(seed, 1))
 	in := func(low, high time.Duration) time.Duration { return low + time.Duration(dice.Int64N(int64(high-low))) }
 	s := newScript(history.Header{Plan: "everything", Class: "in model", Backend: "embedded", Seed: seed, Nodes: 5, Quorum: 3, Clients: 8, Watched: true})
@@ -160,6 +164,13 @@ func noisy(seed uint64, length time.Duration) report.Run {
 			}
 			if dice.IntN(60) == 0 {
 				s.add(released, history.Event{Kind: history.Crash, Client: client})
+			}
+			if name == "orders" && len(run.Marks) < overlaps && at > length/2 {
+				other := client%8 + 1
+				to := released + 20*ms
+				s.session(other, name, at-30*ms, at+10*ms, to+100*ms, to, nodes[1]%5+1, nodes[2])
+				run.Marks = append(run.Marks, report.Mark{Kind: report.Overlap, Name: name, From: at + 10*ms, To: released, Clients: []int{client, other}})
+				released = to
 			}
 			at = released + in(1*ms, 30*ms)
 		}

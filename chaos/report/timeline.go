@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"image/color"
 	"io"
 	"slices"
 	"time"
@@ -44,18 +45,20 @@ const maxLanes = 20
 type painter struct {
 	back, lanes, front scene
 
-	run   Run
-	t     *tracks
-	cut   cut
-	axis  axis
-	names int // of locks in the run
-	y     float64
-	used  map[string]bool // what the legend has to explain
+	run    Run
+	t      *tracks
+	cut    cut
+	axis   axis
+	names  int                 // of locks in the run
+	colour map[int]color.NRGBA // by client
+	y      float64
+	used   map[string]bool // what the legend has to explain
 }
 
 // Draw draws run. It never fails: what cannot be shown is left out, and the
 // picture says so.
 func Draw(run Run, view View) *Picture {
+	run = run.bounded()
 	name, names := interesting(run)
 	if view.Name != "" {
 		name = view.Name
@@ -63,10 +66,12 @@ func Draw(run Run, view View) *Picture {
 	t := follow(run.History, name)
 	shown := t.window(run.Marks)
 	if view.To > view.From {
-		shown = cut{span{view.From, view.To}, "as asked for"}
+		shown = cut{span{bound(view.From), bound(view.To)}, "as asked for"}
 	}
+	shown.to = max(shown.to, shown.from+1)
 	p := &painter{run: run, t: t, cut: shown, names: names, used: map[string]bool{},
 		axis: axis{shown.span, margin + labelWidth, pictureWidth - margin}}
+	p.colours()
 	return p.paint()
 }
 

@@ -386,7 +386,7 @@ func (t *tracks) faults(h *history.History) {
 // add adds s. What strikes a node's connections to several clients in the same
 // way is one strike.
 func (t *track) add(s blow) {
-	for i := range t.strikes {
+	for i := len(t.strikes) - 1; i >= 0 && t.strikes[i].from == s.from; i-- {
 		o := &t.strikes[i]
 		if s.client > 0 && len(o.with) > 0 && o.fault == s.fault && o.span == s.span {
 			if !slices.Contains(o.with, s.client) {

@@ -112,15 +112,15 @@ func (t *tracks) story(m *Mark) span {
 func (t *tracks) around(whole, s span, point time.Duration, why string) cut {
 	room := max(s.length()/4, 50)
 	w := span{max(0, s.from-room), min(whole.to, s.to+room)}
+	if w.to <= w.from { // a finding after the last event
+		w = span{max(0, whole.to-100), whole.to}
+	}
 	if whole.length() <= 2*w.length() && !t.crowded(whole) {
 		return cut{span: whole}
 	}
 	for n := w.length(); t.crowded(w) && n > 100; {
 		n = n * 4 / 5
 		w = span{max(w.from, point-n/2), min(w.to, point+n/2)}
-	}
-	if w.to <= w.from { // a finding after the last event
-		w = span{max(0, whole.to-100), whole.to}
 	}
 	return cut{whole.rounded(w), why}
 }

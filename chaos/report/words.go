@@ -125,6 +125,9 @@ func length(d time.Duration) string {
 // digits returns f with three significant digits, without zeros that say
 // nothing.
 func digits(f float64) string {
+	if math.Abs(f) >= 1000 && math.Abs(f) < 1e15 {
+		return thousands(int(math.Round(f)))
+	}
 	places := 0
 	for a := math.Abs(f); a < 100 && places < 2; a *= 10 {
 		places++

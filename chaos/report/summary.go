@@ -1,0 +1,309 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/quorumlock/redlock/chaos/history"
+)
+
+// Maker is the value of "made_by" in every summary.json: a folder with another
+// one, or without, is not ours.
+const Maker = "github.com/quorumlock/redlock/chaos"
+
+// SummaryFormat is the version of summary.json. It grows when a field changes
+// its meaning; new fields do not count.
+const SummaryFormat = 1
+
+// A Summary is a run in figures. It is what summary.json holds, under the names
+// below. Times are in milliseconds of true time unless their name says seconds.
+type Summary struct {
+	MadeBy string `json:"made_by"` // Maker
+	Format int    `json:"format"`  // SummaryFormat
+
+	Plan    string `json:"plan"`
+	Class   string `json:"class"`  // "in model", "slack", "out of model"
+	Expect  string `json:"expect"` // what the plan is expected to show
+	Backend string `json:"backend"`
+	Seed    uint64 `json:"seed"`
+	Commit  string `json:"commit,omitempty"`
+	Replay  string `json:"replay,omitempty"`  // the command that runs it again
+	History string `json:"history,omitempty"` // history.Hash: equal hashes are equal runs
+
+	Nodes   int     `json:"nodes"`
+	Quorum  int     `json:"quorum"`
+	Clients int     `json:"clients"`
+	Seconds float64 `json:"seconds"` // true time from the first to the last event
+
+	Verdict string `json:"verdict"`
+	Exit    int    `json:"exit"` // 0 as promised, 1 violation, 2 could not run, 3 proved nothing
+
+	Counts  Counts   `json:"counts"`
+	Before  Phase    `json:"before"`            // the first fault
+	During  Phase    `json:"during"`            // from the first fault until all are over
+	After   Phase    `json:"after"`             // all faults are over
+	All     Phase    `json:"all"`               // the whole run
+	Attacks []Attack `json:"attacks,omitempty"` // by the name of the fault
+
+	// Findings are the first findings, by time. Counts has the numbers of all.
+	Findings []Finding `json:"findings,omitempty"`
+}
+
+// maxFindings limits Summary.Findings: a broken lock has one each millisecond.
+const maxFindings = 100
+
+// Counts are the totals of a run.
+type Counts struct {
+	Acquisitions int            `json:"acquisitions"` // begun
+	Contended    int            `json:"contended"`    // of them: met another client
+	Grants       int            `json:"grants"`
+	Failed       map[string]int `json:"failed,omitempty"` // acquisitions, by class of error
+	Lost         int            `json:"lost"`             // locks that their holder saw as lost
+	Writes       int            `json:"writes"`           // to the store, under a lock
+	Crashes      int            `json:"crashes"`
+	Faults       int            `json:"faults"`
+	Overlaps     int            `json:"overlaps"`
+	LostUpdates  int            `json:"lost_updates"`
+	StaleWrites  int            `json:"stale_writes"`
+	Notes        int            `json:"notes"` // other findings
+}
+
+// A Phase is a part of a run.
+type Phase struct {
+	Seconds float64 `json:"seconds"`
+	Grants  int     `json:"grants"`
+	P50     float64 `json:"acquire_p50_ms"` // of successful acquisitions; 0 without any
+	P99     float64 `json:"acquire_p99_ms"`
+}
+
+// An Attack is all that one kind of fault did.
+type Attack struct {
+	Fault  string `json:"fault"`
+	Where  string `json:"where"`  // "nodes 1-5"
+	Struck int    `json:"struck"` // how often it began
+	Seen   int    `json:"seen"`   // how often an independent look confirmed it
+
+	ActedMS float64 `json:"acted_ms"` // for how long, all in all; 0: it has no duration
+	Grants  int     `json:"grants"`   // while it acted
+
+	// From its end to the next grant of any lock.
+	Recovered   int     `json:"recovered"` // how often there was one
+	RecoveryP50 float64 `json:"recovery_p50_ms"`
+	RecoveryMax float64 `json:"recovery_max_ms"`
+}
+
+// A Finding is a Mark in summary.json.
+type Finding struct {
+	Kind    MarkKind `json:"kind"`
+	Name    string   `json:"name,omitempty"`
+	FromMS  float64  `json:"from_ms"`
+	ToMS    float64  `json:"to_ms"`
+	Clients []int    `json:"clients,omitempty"`
+	Text    string   `json:"text,omitempty"`
+}
+
+// Summarize counts what was in a run.
+func Summarize(run Run) Summary {
+	run = run.bounded()
+	h := run.History
+	s := Summary{
+		MadeBy: Maker, Format: SummaryFormat,
+		Plan: h.Plan, Class: h.Class, Expect: h.Expect, Backend: h.Backend, Seed: h.Seed,
+		Commit: run.Commit, Replay: run.Replay,
+		Nodes: h.Nodes, Quorum: h.Quorum, Clients: h.Clients,
+		Verdict: run.Verdict, Exit: run.Exit,
+	}
+	s.Counts.Contended = run.Contended
+	s.Counts.Overlaps = count(run.Marks, Overlap)
+	s.Counts.LostUpdates = count(run.Marks, LostUpdate)
+	s.Counts.StaleWrites = count(run.Marks, StaleWrite)
+	s.Counts.Notes = count(run.Marks, Note)
+	s.Findings = findings(run.Marks)
+
+	grants, end := s.Counts.tally(h)
+	s.Seconds = end.Seconds()
+	healed := healedAt(h, end)
+	blows := strikes(h, healed)
+	s.Counts.Faults = len(blows)
+	begun := end + 1 // without faults all is before them
+	for i := range blows {
+		begun = min(begun, blows[i].from)
+	}
+	healed = max(healed, min(begun, end))
+	s.Before = phase(grants, span{0, min(begun, end)}, end < begun)
+	s.During = phase(grants, span{min(begun, end), healed}, false)
+	s.After = phase(grants, span{healed, end}, begun <= end)
+	s.All = phase(grants, span{0, end}, true)
+	s.Attacks = attacks(blows, grants)
+	return s
+}
+
+// A granted acquisition.
+type grantedAt struct{ at, took time.Duration }
+
+// tally counts the events of h, and returns its grants in the order in which
+// they were recorded, and its end.
+func (c *Counts) tally(h *history.History) (grants []grantedAt, end time.Duration) {
+	begun := map[int]time.Duration{} // by call
+	known := map[grant]bool{}
+	for i := range h.Events {
+		e := &h.Events[i]
+		end = max(end, e.At)
+		switch e.Kind {
+		case history.Begin:
+			c.Acquisitions++
+			begun[e.Call] = e.At
+		case history.Holds:
+			if g := (grant{e.Client, e.Token}); !known[g] {
+				known[g] = true
+				c.Grants++
+				from, ok := begun[e.Call]
+				if !ok {
+					from = e.At
+				}
+				grants = append(grants, grantedAt{e.At, max(0, e.At-from)})
+			}
+		case history.Failed:
+			if c.Failed == nil {
+				c.Failed = map[string]int{}
+			}
+			c.Failed[cmp.Or(e.Class, "other")]++
+		case history.Lost:
+			c.Lost++
+		case history.Write:
+			c.Writes++
+		case history.Crash:
+			c.Crashes++
+		}
+	}
+	return grants, end
+}
+
+// healedAt returns when every fault of h was over: as recorded, or else with
+// the last Heal.
+func healedAt(h *history.History, end time.Duration) time.Duration {
+	last := time.Duration(-1)
+	for i := range h.Events {
+		switch e := &h.Events[i]; e.Kind {
+		case history.Healed:
+			return e.At
+		case history.Heal:
+			last = e.At
+		}
+	}
+	if last < 0 {
+		return end
+	}
+	return last
+}
+
+// phase counts the grants in [of.from, of.to), or in [of.from, of.to] if closed.
+func phase(grants []grantedAt, of span, closed bool) Phase {
+	var took []time.Duration
+	for _, g := range grants {
+		if g.at >= of.from && (g.at < of.to || closed && g.at == of.to) {
+			took = append(took, g.took)
+		}
+	}
+	slices.Sort(took)
+	return Phase{Seconds: of.length().Seconds(), Grants: len(took), P50: quantile(took, 0.5), P99: quantile(took, 0.99)}
+}
+
+// quantile returns the q-quantile of sorted values in milliseconds: the
+// smallest that at least a share q does not exceed.
+func quantile(values []time.Duration, q float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	return millis(values[max(0, int(math.Ceil(q*float64(len(values))))-1)])
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// attacks sums blows up by fault.
+func attacks(blows []blow, grants []grantedAt) []Attack {
+	times := make([]time.Duration, len(grants))
+	for i := range grants {
+		times[i] = grants[i].at
+	}
+	slices.Sort(times)
+	byFault := map[string][]blow{}
+	for _, b := range blows {
+		byFault[b.fault] = append(byFault[b.fault], b)
+	}
+	var all []Attack
+	for _, fault := range slices.Sorted(maps.Keys(byFault)) {
+		all = append(all, attack(fault, byFault[fault], times))
+	}
+	return all
+}
+
+func attack(fault string, blows []blow, times []time.Duration) Attack {
+	a := Attack{Fault: fault, Where: where(blows), Struck: len(blows)}
+	slices.SortFunc(blows, func(x, y blow) int { return cmp.Compare(x.from, y.from) })
+	var recovery []time.Duration
+	covered := time.Duration(-1) // up to where grants were counted
+	for _, b := range blows {
+		if len(b.seen) > 0 {
+			a.Seen++
+		}
+		next, _ := slices.BinarySearch(times, b.to)
+		if next < len(times) {
+			recovery = append(recovery, times[next]-b.to)
+		}
+		if from := max(b.from, covered); b.to > from {
+			first, _ := slices.BinarySearch(times, from)
+			a.Grants += next - first
+			a.ActedMS += millis(b.to - from)
+			covered = b.to
+		}
+	}
+	slices.Sort(recovery)
+	a.Recovered = len(recovery)
+	a.RecoveryP50, a.RecoveryMax = quantile(recovery, 0.5), quantile(recovery, 1)
+	return a
+}
+
+// where says whom blows struck: "nodes 1-5", "clients 2 and 3".
+func where(blows []blow) string {
+	var nodes, clients []int
+	for _, b := range blows {
+		switch {
+		case b.node > 0:
+			nodes = append(nodes, b.node)
+		case b.client > 0:
+			clients = append(clients, b.client)
+		}
+	}
+	var words []string
+	for noun, all := range map[string][]int{"node": nodes, "client": clients} {
+		slices.Sort(all)
+		all = slices.Compact(all)
+		switch len(all) {
+		case 0:
+			continue
+		case 1:
+			words = append(words, fmt.Sprintf("%s %d", noun, all[0]))
+		default:
+			words = append(words, noun+"s "+numbers(all))
+		}
+	}
+	slices.Sort(words)
+	return listed(words)
+}
+
+// findings returns the first marks, by time.
+func findings(marks []Mark) []Finding {
+	marks = slices.Clone(marks)
+	slices.SortStableFunc(marks, func(a, b Mark) int { return cmp.Compare(a.From, b.From) })
+	var all []Finding
+	for i := range marks[:min(len(marks), maxFindings)] {
+		m := &marks[i]
+		all = append(all, Finding{m.Kind, m.Name, millis(m.From), millis(m.To), m.Clients, m.Text})
+	}
+	return all
+}
