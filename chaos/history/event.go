@@ -53,8 +53,9 @@ const (
 
 // What nodes do, as far as the layer can see it. Each of them names its Node.
 const (
-	// Kept: the node set Token's key of Name, or prolonged it, and keeps it
-	// until the true time Until, as its clock runs now; zero: it has no TTL. Client
+	// Kept: the node set Token's key of Name, or prolonged it, or its clock was
+	// changed. It keeps it until the true time Until, as its clock runs now (now,
+	// if a clock that was set is past the key's end); zero: it has no TTL. Client
 	// is whose it is, as the key's owner says. A node keeps one key of a name: what
 	// it kept before is gone.
 	Kept Kind = "kept"
