@@ -47,16 +47,16 @@ func (x *index) holds(e *history.Event) {
 	key := holding{e.Client, e.Token}
 	at, known := x.byToken[key]
 	if !known {
-		x.believe(e, true)
+		x.believe(e, nil)
 		return
 	}
 	b := &x.beliefs[at]
 	switch {
-	case e.Call != 0 && e.Call != b.Call || e.Name != b.Name:
+	case e.Call != 0 && b.Call != 0 && e.Call != b.Call || e.Name != b.Name:
 		x.oddities.add(func() Finding {
 			return x.odd(e, b, "was granted a second time: tokens are for one attempt")
 		})
-		x.believe(e, true)
+		x.believe(e, nil)
 	case b.closed:
 		// What was recorded by another goroutine may come late in real time; it
 		// says nothing new.
@@ -66,36 +66,38 @@ func (x *index) holds(e *history.Event) {
 		x.oddities.add(func() Finding {
 			return x.odd(e, b, fmt.Sprintf("was held again after %q", b.End))
 		})
-		x.believe(e, false)
+		x.believe(e, b)
 	case e.At > b.To:
 		if e.At-b.To > x.grace() {
 			x.oddities.add(func() Finding {
 				return x.odd(e, b, "was held again after its end had passed")
 			})
 		}
-		x.believe(e, false)
+		x.believe(e, b)
 	default:
 		b.To = max(e.At, e.Until) // it was believed in until now
 		b.extended = true
 	}
 }
 
-// believe begins a belief.
-func (x *index) believe(e *history.Event, grant bool) {
+// believe begins a belief: one that was granted, or former once more.
+func (x *index) believe(e *history.Event, former *Belief) {
 	b := Belief{
 		Name: e.Name, Token: e.Token, Client: e.Client, Call: e.Call,
-		From: e.At, To: max(e.At, e.Until), Grant: grant, begin: e.At,
+		From: e.At, To: max(e.At, e.Until), Grant: former == nil, begin: e.At,
 	}
-	n := x.name(e.Name)
-	if c := x.call(e); c != nil {
+	if former != nil {
+		b.Call, b.TTL = former.Call, former.TTL
+	} else if c := x.call(e); c != nil {
 		b.TTL = c.ttl
 		if c.outcome == open {
-			c.outcome, c.end, c.belief = granted, e.At, len(x.beliefs)
+			c.outcome, c.end = granted, e.At
 			b.begin = c.begin
 		}
 	}
 	x.byToken[holding{e.Client, e.Token}] = len(x.beliefs)
 	x.believing[e.Client] = append(x.believing[e.Client], len(x.beliefs))
+	n := x.name(e.Name)
 	n.beliefs = append(n.beliefs, len(x.beliefs))
 	x.beliefs = append(x.beliefs, b)
 }

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 
 	"github.com/anishathalye/porcupine"
@@ -34,7 +35,7 @@ func Draw(h *history.History, w io.Writer) error {
 			}
 		}
 	}
-	drawn := append(bad, good...)
+	drawn := slices.Concat(bad, good)
 	drawn = drawn[:min(len(drawn), drawnParts)]
 
 	var parts [][]porcupine.Operation

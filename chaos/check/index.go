@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -63,7 +64,6 @@ type call struct {
 	begin, end     time.Duration
 	outcome        outcome
 	class, holder  string // of the failure
-	belief         int    // of the grant; -1: none
 }
 
 func newIndex(h *history.History) *index {
@@ -73,7 +73,7 @@ func newIndex(h *history.History) *index {
 		believing: map[int][]int{}, asking: map[int][]int{}, lives: map[int]int{},
 		striking: map[blow][]int{}, struck: map[blow]int{},
 	}
-	byTime := func(a, b history.Event) int { return int(min(max(a.At-b.At, -1), 1)) }
+	byTime := func(a, b history.Event) int { return cmp.Compare(a.At, b.At) }
 	if x.inOrder = slices.IsSortedFunc(x.events, byTime); !x.inOrder {
 		x.events = slices.Clone(x.events)
 		slices.SortStableFunc(x.events, byTime)
@@ -102,7 +102,7 @@ func (x *index) add(i int, e *history.Event) {
 		n.calls = append(n.calls, len(x.calls))
 		x.calls = append(x.calls, call{
 			number: e.Call, client: e.Client, life: x.lives[e.Client],
-			name: e.Name, ttl: e.TTL, try: e.Try, begin: e.At, belief: -1,
+			name: e.Name, ttl: e.TTL, try: e.Try, begin: e.At,
 		})
 	case history.Holds:
 		x.holds(e)

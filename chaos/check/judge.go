@@ -10,16 +10,16 @@ import (
 type Verdict string
 
 const (
-	// AsPromised: a plan in model, or of A2's slack, and nothing was wrong.
+	// AsPromised is a plan in model, or of A2's slack, and nothing was wrong.
 	AsPromised Verdict = "as promised"
-	// Violation: something was wrong that no broken assumption excuses.
+	// Violation is something wrong that no broken assumption excuses.
 	Violation Verdict = "violation"
-	// UnsafeDetected: a plan that breaks an assumption, and the damage was seen.
+	// UnsafeDetected is a plan that breaks an assumption, and the damage was seen.
 	UnsafeDetected Verdict = "unsafe by design, detected"
-	// Unexpected: a plan that breaks an assumption, and no damage was seen.
+	// Unexpected is a plan that breaks an assumption, and no damage was seen.
 	Unexpected Verdict = "UNEXPECTED: nothing was detected"
-	// ProvedNothing: nothing was wrong, and too little happened for that to mean
-	// anything.
+	// ProvedNothing is nothing wrong in a run in which too little happened for that
+	// to mean anything.
 	ProvedNothing Verdict = "proved nothing"
 )
 

@@ -30,7 +30,7 @@ type Progress struct {
 //     a second) and Bound;
 //   - after the crash of its holder for longer than that lock's TTL on the
 //     slowest clock and Bound. This is judged where no other fault acts from the
-//     crash to that time.
+//     crash to the grant, or to that time.
 func Liveness(h *history.History) Progress { return newIndex(h).liveness() }
 
 func (x *index) liveness() Progress {
@@ -75,7 +75,7 @@ func (x *index) liveness() Progress {
 				ttl = x.h.MaxTTL // who knows what he asked for last
 			}
 			limit := max(b.To+x.grown(ttl), s.from) + x.h.Bound
-			if !quiet(b.Client, b.To, limit) {
+			if !quiet(b.Client, b.To, min(limit, s.to)) {
 				continue
 			}
 			if s.afterwards {
@@ -110,10 +110,11 @@ func (x *index) stretches(n *lock) []stretch {
 		calls[i] = span{x.calls[c].begin, x.calls[c].end}
 	}
 	var all []stretch
-	var after *Belief // of those that began so far, the one that ends last
+	var after *Belief // of those that began so far, the one that ends last, by a crash if one of them did
 	next := 0         // belief
 	take := func() {
-		if b := &x.beliefs[n.beliefs[next]]; after == nil || b.To >= after.To {
+		b := &x.beliefs[n.beliefs[next]]
+		if after == nil || b.To > after.To || b.To == after.To && (b.End == history.Crash || after.End != history.Crash) {
 			after = b
 		}
 		next++

@@ -38,7 +38,7 @@ func TestWhatOverlapsAndWhatDoesNot(t *testing.T) {
 		{"in the instant of the release", 0, 0, tell().holds(0, 1, "a", 100).holds(50, 2, "b", 200).releases(50, 1, "a")},
 		{"in the instant of the end", 0, 0, tell().holds(0, 1, "a", 100).holds(100, 2, "b", 200)},
 		{"just before the end", 1, 0, tell().holds(0, 1, "a", 100).holds(99, 2, "b", 200)},
-		{"other locks", 0, 0, tell().holds(0, 1, "a", 100).about("else").holds(10, 2, "b", 200)},
+		{"other locks", 0, 0, tell().holds(0, 1, "a", 100).elsewhere().holds(10, 2, "b", 200)},
 		{"after the loss was seen", 0, 0, tell().holds(0, 1, "a", 100).loses(40, 1, "a").holds(60, 2, "b", 200)},
 		{"before the loss was seen", 1, 0, tell().holds(0, 1, "a", 100).holds(39, 2, "b", 200).loses(40, 1, "a")},
 		{"a loss seen after the end", 0, 0, tell().holds(0, 1, "a", 100).holds(101, 2, "b", 200).loses(140, 1, "a")},

@@ -13,6 +13,7 @@ import (
 // A Result is the lock model's.
 type Result string
 
+// The results.
 const (
 	Legal   Result = "legal"   // one client after another can have had the lock
 	Illegal Result = "illegal" // they cannot
@@ -30,12 +31,11 @@ type Opinion struct {
 
 const (
 	// segmentSize is how many beliefs are checked together, if they can be cut.
-	segmentSize = 128
-	// maxSteps bounds the search in one segment. A legal segment takes about as
-	// many steps as it has pairs of operations that overlap.
-	maxSteps = 1 << 20
-	// maxDrawn is about how many beliefs are drawn.
-	maxDrawn = 2 * segmentSize
+	segmentSize = 32
+	// maxSteps bounds the search in one segment. A legal one takes at most about
+	// as many as the third power of its size: who gets the lock next, and which
+	// operations cannot follow.
+	maxSteps = 1 << 18
 )
 
 // Porcupine asks a linearizability checker whether one lock per name can have
@@ -50,10 +50,12 @@ const (
 // there is an order exactly if no two beliefs overlap. Calls that failed are not
 // operations: a quorum lock may refuse while nobody holds it.
 //
-// The search is exponential at worst. So it goes by name, each name is cut where
-// nobody believes in it, acquires and releases are cut off there too (which
-// changes nothing: what is between is free), and each segment has a limit of
-// steps, which unlike a timeout gives one history one answer. A segment over the
+// The search is exponential at worst. So it goes by name, and each name is cut
+// where nobody believes in it; acquires and releases that reach across a cut end
+// there, which changes nothing, since they can as well take effect at the
+// belief's ends. Where more beliefs than segmentSize cannot be cut apart, theirs
+// take no time at all, for the same reason. Each segment has a limit of steps,
+// which unlike a time limit gives one history one answer. A segment over the
 // limit makes the whole Unknown, unless another is Illegal.
 func Porcupine(h *history.History) Opinion { return newIndex(h).opinion() }
 
@@ -138,14 +140,17 @@ func (x *index) operations(s segment) []porcupine.Operation {
 	all := make([]porcupine.Operation, 0, 2*len(s.beliefs))
 	for _, i := range s.beliefs {
 		b := &x.beliefs[i]
-		released := b.To
-		if b.End == history.Release {
+		asked, released := b.From, b.To
+		if len(s.beliefs) <= segmentSize {
+			asked = min(max(b.begin, s.since), b.From)
+		}
+		if len(s.beliefs) <= segmentSize && b.End == history.Release {
 			released = max(b.To, min(b.released, s.until))
 		}
 		all = append(all,
 			porcupine.Operation{
 				ClientId: b.Client, Input: operation{acquire, i},
-				Call: int64(min(max(b.begin, s.since), b.From)), Return: int64(b.From),
+				Call: int64(asked), Return: int64(b.From),
 			},
 			porcupine.Operation{
 				ClientId: b.Client, Input: operation{release, i},

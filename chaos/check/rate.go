@@ -1,6 +1,8 @@
 package check
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/quorumlock/redlock/chaos/history"
@@ -31,60 +33,60 @@ func (r Rates) Cost() (cost float64, ok bool) {
 // so Judge does not judge it.
 func GrantRate(h *history.History) Rates {
 	x := newIndex(h)
-	grants := map[time.Duration]int{} // several may be at once
-	for i := range x.beliefs {
-		if x.beliefs[i].Grant {
-			grants[x.beliefs[i].From]++
-		}
+	from, to := x.last, x.last
+	if len(x.calls) > 0 {
+		from = x.calls[0].begin
+	}
+	if x.healed >= 0 {
+		to = x.healed
 	}
 	var r Rates
-	nodes, elsewhere := map[int]int{}, 0 // episodes that act
-	active := map[blow]int{}
-	begun := time.Duration(-1)
-	before := time.Duration(0)
-	for i := range x.events {
-		e := &x.events[i]
-		if begun < 0 && e.Kind != history.Begin && len(active) == 0 && e.Kind != history.Fault {
-			before = e.At
-			continue
-		}
-		if begun >= 0 && e.At > before {
-			passed := e.At - before
-			switch {
-			case elsewhere > 0 || len(nodes) > h.Nodes-h.Quorum:
-			case len(nodes) == 0:
-				r.CalmTime += passed
-				r.CalmGrants += grants[e.At]
-			default:
-				r.StruckTime += passed
-				r.StruckGrants += grants[e.At]
+	nodes, elsewhere := map[int]int{}, 0 // faults that act, by node and of others
+	var since time.Duration
+	next := 0 // belief
+	pass := func(until time.Duration) {
+		grants := 0
+		for ; next < len(x.beliefs) && x.beliefs[next].From < until; next++ {
+			if b := &x.beliefs[next]; b.Grant && b.From >= from && b.From < to {
+				grants++
 			}
 		}
-		before = e.At
-		switch e.Kind {
-		case history.Begin:
-			if begun < 0 {
-				begun = e.At
-			}
-		case history.Fault, history.Heal:
-			b, change := blowOf(e), 1
-			if e.Kind == history.Heal {
-				if active[b] == 0 {
-					continue
-				}
-				change = -1
-			}
-			if active[b] += change; active[b] == 0 {
-				delete(active, b)
-			}
-			if e.Node == 0 {
-				elsewhere += change
-			} else if nodes[e.Node] += change; nodes[e.Node] == 0 {
-				delete(nodes, e.Node)
-			}
-		case history.Healed:
-			return r
+		passed := max(min(until, to)-max(since, from), 0)
+		since = until
+		switch {
+		case elsewhere > 0 || len(nodes) > h.Nodes-h.Quorum:
+		case len(nodes) == 0:
+			r.CalmTime += passed
+			r.CalmGrants += grants
+		default:
+			r.StruckTime += passed
+			r.StruckGrants += grants
 		}
 	}
+	for _, c := range x.changes() {
+		pass(c.at)
+		if c.node == 0 {
+			elsewhere += c.by
+		} else if nodes[c.node] += c.by; nodes[c.node] == 0 {
+			delete(nodes, c.node)
+		}
+	}
+	pass(to)
 	return r
+}
+
+// A change is the beginning of a fault, or its end.
+type change struct {
+	at       time.Duration
+	node, by int
+}
+
+func (x *index) changes() []change {
+	var all []change
+	for i := range x.episodes {
+		e := &x.episodes[i]
+		all = append(all, change{e.from, e.node, 1}, change{e.to, e.node, -1})
+	}
+	slices.SortFunc(all, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.by, a.by)) })
+	return all
 }

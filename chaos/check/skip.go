@@ -7,7 +7,7 @@ import (
 	"github.com/quorumlock/redlock/chaos/history"
 )
 
-// A Skip check's result.
+// Skips are what became of calls that were sent away.
 type Skips struct {
 	Held   int // calls that ended with "held"
 	Groups int // contenders that began together on a free lock, and could be judged
@@ -86,12 +86,12 @@ func (x *index) skip() Skips {
 
 // claims are the times during which clients had, or could have, one lock.
 type claims struct {
-	of     map[int]spans  // by client: held, asked for, or had a key
-	keys   map[int]spans  // by client: had a key, as far as nodes were watched
-	held   map[int]spans  // by client: beliefs, and the keys that they leave behind
-	asked  map[int]*crowd // by client: calls
-	legacy map[int]time.Duration
-	all    []span // of all clients
+	of     map[int]spans         // by client: held, asked for, or had a key
+	keys   map[int]spans         // by client: had a key, as far as nodes were watched
+	held   map[int]spans         // by client: beliefs, and the keys that they leave behind
+	asked  map[int]*crowd        // by client: calls
+	legacy map[int]time.Duration // by call: until when former processes of its client may have left keys; -1: they did not
+	all    []span                // of all clients
 }
 
 // anybody stands for the owner of keys that the history does not name.
@@ -145,7 +145,7 @@ func (x *index) claims(n *lock, troubled spans, kept map[int][]span) *claims {
 		c := &x.calls[i]
 		s := span{c.begin, c.end}
 		if m.asked[c.client] == nil {
-			m.asked[c.client], pasts[c.client] = &crowd{}, &past{}
+			m.asked[c.client], pasts[c.client] = &crowd{}, &past{former: -1, this: -1}
 		}
 		m.asked[c.client].add(s)
 		until := x.keysEnd(s, troubled)

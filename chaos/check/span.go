@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"time"
@@ -15,7 +16,7 @@ type spans []span
 // union returns the times that are in any of all, and in the gaps of up to gap
 // between them. It may use the memory of all.
 func union(all []span, gap time.Duration) spans {
-	slices.SortFunc(all, func(a, b span) int { return int(min(max(a.from-b.from, -1), 1)) })
+	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	merged := all[:0]
 	for _, s := range all {
 		if last := len(merged) - 1; last >= 0 && s.from <= merged[last].to+gap {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -15,7 +16,7 @@ func (x *index) together(n *lock, m *claims, troubled spans, s *Skips) {
 		return
 	}
 	_, sickOf := x.unwell()
-	slices.SortFunc(m.all, func(a, b span) int { return int(min(max(a.from-b.from, -1), 1)) })
+	slices.SortFunc(m.all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	busy, next := time.Duration(-1), 0
 	for at := 0; at < len(n.calls); {
 		first := &x.calls[n.calls[at]]

@@ -38,7 +38,7 @@ func TestWhichLostUpdatesAreViolations(t *testing.T) {
 		{"under no lock", 0, 0, 1, tell().writes(10, 1, "a", 100, 1, 0)},
 		{"before the grant", 0, 0, 1, tell().writes(10, 1, "a", 100, 1, 0).holds(20, 1, "a", 100)},
 		{"under another's token", 0, 0, 1, tell().holds(0, 1, "a", 100).writes(10, 2, "a", 100, 1, 0)},
-		{"under another lock", 0, 0, 1, tell().holds(0, 1, "a", 100).about("else").writes(10, 1, "a", 100, 1, 0)},
+		{"under another lock", 0, 0, 1, tell().holds(0, 1, "a", 100).elsewhere().writes(10, 1, "a", 100, 1, 0)},
 		{"a store that lost count", 0, 0, 1, tell().holds(0, 1, "a", 100).writes(10, 1, "a", 100, 1, 0).writes(20, 1, "a", 100, 3, 2)},
 		{"based on the future", 1, 0, 1, tell().holds(0, 1, "a", 100).writes(10, 1, "a", 100, 1, 7)},
 		{"no end given", 0, 0, 0, tell().holds(0, 1, "a", 100).writes(10, 1, "a", 0, 1, 0)},

@@ -3,6 +3,7 @@ package check_test
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quorumlock/redlock/chaos/history"
@@ -36,9 +37,9 @@ func (s *story) with(change func(*history.Header)) *story {
 	return s
 }
 
-// about changes the lock that the following lines are about.
-func (s *story) about(name string) *story {
-	s.name = name
+// elsewhere makes the following lines be about another lock.
+func (s *story) elsewhere() *story {
+	s.name = "else"
 	return s
 }
 
@@ -121,6 +122,12 @@ func (s *story) measures(at, node, client, offset int) *story {
 
 func (s *story) ends(at, goroutines int) *story {
 	return s.then(at, history.Event{Kind: history.End, Count: goroutines})
+}
+
+// inOrder sorts what was told about one thing after the other.
+func (s *story) inOrder() *story {
+	slices.SortStableFunc(s.Events, func(a, b history.Event) int { return cmp.Compare(a.At, b.At) })
+	return s
 }
 
 // String is for failed tests.
