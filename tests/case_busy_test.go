@@ -18,7 +18,7 @@ import (
 // that costs its process is measured in chaos/live.
 func TestB39AWaiterIsNoBusyLoop(t *testing.T) {
 	const wait = 10 * time.Second
-	readOnly := errors.New("READONLY You can't write against a read only replica.")
+	readOnly := errors.New("READONLY You can't write against a read only replica")
 	for name, c := range map[string]struct {
 		block func(c *fieldCase)
 		tries int // of one turn of Acquire, at most
