@@ -34,15 +34,19 @@ func strikes(h *history.History, healed time.Duration) []blow {
 			open[p] = append(open[p], len(all))
 			all = append(all, blow{span: span{e.At, e.At}, fault: e.Fault, node: e.Node, client: e.Client, instant: true})
 		case history.Heal:
-			lasts[e.Fault] = true
 			if o := open[p]; len(o) > 0 {
-				all[o[0]].to, all[o[0]].instant = e.At, false
+				b := &all[o[0]]
+				b.to, b.instant = e.At, e.At <= b.from
 				open[p] = o[1:]
+				if !b.instant {
+					lasts[b.fault] = true
+				}
 			}
 		case history.Seen:
 			for j := len(all) - 1; j >= 0; j-- {
 				b := &all[j]
-				if b.fault == e.Fault && b.node == e.Node && b.client == e.Client {
+				// A node can tell that it was cut off, not always from whom.
+				if b.fault == e.Fault && b.node == e.Node && (b.client == e.Client || e.Client == 0) {
 					b.seen = append(b.seen, e.Text)
 					break
 				}

@@ -51,7 +51,7 @@ func (p *painter) clock(steps []step, low, high time.Duration, y float64) {
 		points = append(points, point{left, at(s.offset)}, point{right, at(s.offset)})
 		label := signed(s.offset)
 		w := wide(label, smallSize, false)
-		if !s.changed || left+4 <= busy || left+4+w >= p.axis.right {
+		if !s.changed || s.length() == 0 || left+4 <= busy || left+4+w >= p.axis.right {
 			continue
 		}
 		base := at(s.offset) + 11

@@ -83,6 +83,7 @@ func (p *painter) place(flags []flag) int {
 		f := &flags[i]
 		left, right := p.axis.x(f.from), p.axis.x(f.to)
 		need := wide(f.label, smallSize, false)
+		f.instant = f.instant || right-left < 4 // too short for a bar
 		f.inside = !f.instant && right-left >= need+8
 		end := right + 4
 		f.labelAt = left + 4
@@ -126,10 +127,14 @@ func (p *painter) paintFlags(flags []flag, y, bottom float64) {
 			p.glyph(&p.lanes, f.class, left, top+7, f.title)
 		default:
 			p.used[f.class+"-bar"] = true
-			p.lanes.box(f.class, left, top+1, max(3, right-left), flagHeight-2, faulty, white, f.title)
-		}
-		if f.inside {
-			words = white
+			fill, edge := faulty, white
+			if f.class == "note" {
+				fill, edge = white, faulty
+			}
+			p.lanes.box(f.class, left, top+1, right-left, flagHeight-2, fill, edge, f.title)
+			if f.inside {
+				words = inkOn(fill)
+			}
 		}
 		if f.labelAt >= 0 {
 			p.lanes.text("label", f.labelAt, top+11, f.label, smallSize, false, words)

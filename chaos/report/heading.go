@@ -57,9 +57,9 @@ func sentence(run Run, t *tracks) string {
 		return calmSentence(run, t)
 	}
 	s := fmt.Sprintf("%s believed that they held %s at the same time, for %s from %s on",
-		both(m.Clients), quoted(m.Name), length(m.To-m.From), instant(m.From))
+		both(m.Clients), quoted(m.Name), length(m.To-m.From), about(m.From, t.end))
 	if f, place := t.cause(m); f != nil {
-		s += fmt.Sprintf("; the last fault before it: %s %s at %s", f.fault, place, instant(f.from))
+		s += fmt.Sprintf("; the last fault before it: %s %s at %s", f.fault, place, about(f.from, t.end))
 	}
 	return s + "."
 }
@@ -81,19 +81,19 @@ func calmSentence(run Run, t *tracks) string {
 	}
 	s := fmt.Sprintf("%s to %s under %s", plural(grants, "grant"), plural(len(t.clients), "client"), plural(faults, "fault"))
 	switch other := first(run.Marks, "", ""); {
-	case count(run.Marks, Overlap) > 0:
+	case run.count(Overlap) > 0:
 		return s + ": two clients did believe at once, but not in " + quoted(t.name) + "."
 	case other != nil:
-		return fmt.Sprintf("%s: no two clients believed at once that they held the same lock; found: %s.", s, marksInWords(run.Marks))
+		return fmt.Sprintf("%s: no two clients believed at once that they held the same lock; found: %s.", s, run.inWords())
 	}
 	return s + ": at no time did two clients believe that they held the same lock."
 }
 
-// marksInWords counts the findings that are no overlaps.
-func marksInWords(marks []Mark) string {
+// inWords counts the findings that are no overlaps.
+func (run *Run) inWords() string {
 	var words []string
 	for _, kind := range []MarkKind{LostUpdate, StaleWrite, Note} {
-		if n := count(marks, kind); n > 0 {
+		if n := run.count(kind); n > 0 {
 			words = append(words, plural(n, string(kind)))
 		}
 	}
@@ -157,9 +157,9 @@ func (p *painter) shown(clients, nodes int) string {
 	if p.cut.why == "" {
 		s += ", the whole run of " + length(p.t.end)
 	} else {
-		s += fmt.Sprintf(", %s to %s of %s (%s)", instant(p.cut.from), instant(p.cut.to), instant(p.t.end), p.cut.why)
+		s += fmt.Sprintf(", %s to %s of %s (%s)", instant(p.cut.from), instant(p.cut.to), about(p.t.end, p.t.end), p.cut.why)
 	}
-	if n := count(p.run.Marks, Overlap); n > 0 {
+	if n := p.run.count(Overlap); n > 0 {
 		s += fmt.Sprintf("; %s in the whole run", plural(n, "overlap"))
 	}
 	s += fmt.Sprintf(". %s, %s, %s", of(clients, len(p.t.clients), "client"), of(nodes, len(p.t.nodes), "node"),

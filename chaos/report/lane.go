@@ -131,7 +131,7 @@ func (p *painter) works(c *track, beliefs []bar, levels []int, y float64) {
 		}
 		left, right := p.clip(b.span)
 		p.used["work"] = true
-		p.lanes.box("work", left, y+float64(level)*barHeight+6, max(1.5, right-left), 6, ink, white, b.title)
+		p.lanes.box("work", left, y+float64(level)*barHeight+6.5, max(1.5, right-left), 5, ink, white, b.title)
 	}
 }
 

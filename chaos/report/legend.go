@@ -20,7 +20,7 @@ var signs = []sign{
 	}},
 	{"work", "works under it, from reading to writing", func(p *painter, x, y float64) {
 		p.front.box("sign", x, y+1, 26, 16, owners[0], dark(owners[0]), "")
-		p.front.box("sign", x+5, y+6, 16, 6, ink, white, "")
+		p.front.box("sign", x+5, y+6.5, 16, 5, ink, white, "")
 	}},
 	{"elsewhere", "holds another lock", func(p *painter, x, y float64) {
 		p.front.box("sign", x, y+8, 26, 2, nobody, none, "")
@@ -43,7 +43,7 @@ var signs = []sign{
 	{"fault-bar", "a fault, from when to when", func(p *painter, x, y float64) {
 		p.front.box("sign", x, y+3, 26, 12, faulty, white, "")
 	}},
-	{"fault-moment", "a fault without duration", func(p *painter, x, y float64) { p.glyph(&p.front, "fault", x+13, y+9, "") }},
+	{"fault-moment", "a fault that is over at once", func(p *painter, x, y float64) { p.glyph(&p.front, "fault", x+13, y+9, "") }},
 	{"clock", "how far a clock is ahead of true time, measured", func(p *painter, x, y float64) {
 		p.front.line("sign", ink, 1.5, point{x, y + 13}, point{x + 13, y + 13}, point{x + 13, y + 5}, point{x + 26, y + 5})
 	}},

@@ -12,7 +12,12 @@ import (
 // A Run is a finished run with what was found in it.
 type Run struct {
 	History *history.History
-	Marks   []Mark // findings, in any order
+
+	// Marks are findings, in any order. Stale writes and lost updates need not be
+	// among them: the history itself says what they are.
+	Marks []Mark
+	// Found says how many findings there were of a kind, if Marks has only some.
+	Found map[MarkKind]int
 
 	Verdict string // a few words: "safe", "unsafe by design, detected", ...
 	Exit    int    // the exit status that goes with it
@@ -52,15 +57,15 @@ type Mark struct {
 	Text    string        // for people
 }
 
-// count returns how many marks are of kind.
-func count(marks []Mark, kind MarkKind) int {
+// count returns how many findings are of kind.
+func (run *Run) count(kind MarkKind) int {
 	n := 0
-	for i := range marks {
-		if marks[i].Kind == kind {
+	for i := range run.Marks {
+		if run.Marks[i].Kind == kind {
 			n++
 		}
 	}
-	return n
+	return max(n, run.Found[kind])
 }
 
 // first returns the earliest mark of kind about name, or nil; "" stands for any kind,

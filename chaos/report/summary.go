@@ -2,8 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -108,7 +106,7 @@ type Finding struct {
 
 // Summarize counts what was in a run.
 func Summarize(run Run) Summary {
-	run = run.bounded()
+	run = run.bounded().complete()
 	h := run.History
 	s := Summary{
 		MadeBy: Maker, Format: SummaryFormat,
@@ -118,10 +116,10 @@ func Summarize(run Run) Summary {
 		Verdict: run.Verdict, Exit: run.Exit,
 	}
 	s.Counts.Contended = run.Contended
-	s.Counts.Overlaps = count(run.Marks, Overlap)
-	s.Counts.LostUpdates = count(run.Marks, LostUpdate)
-	s.Counts.StaleWrites = count(run.Marks, StaleWrite)
-	s.Counts.Notes = count(run.Marks, Note)
+	s.Counts.Overlaps = run.count(Overlap)
+	s.Counts.LostUpdates = run.count(LostUpdate)
+	s.Counts.StaleWrites = run.count(StaleWrite)
+	s.Counts.Notes = run.count(Note)
 	s.Findings = findings(run.Marks)
 
 	grants, end := s.Counts.tally(h)
@@ -223,78 +221,6 @@ func quantile(values []time.Duration, q float64) float64 {
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// attacks sums blows up by fault.
-func attacks(blows []blow, grants []grantedAt) []Attack {
-	times := make([]time.Duration, len(grants))
-	for i := range grants {
-		times[i] = grants[i].at
-	}
-	slices.Sort(times)
-	byFault := map[string][]blow{}
-	for _, b := range blows {
-		byFault[b.fault] = append(byFault[b.fault], b)
-	}
-	var all []Attack
-	for _, fault := range slices.Sorted(maps.Keys(byFault)) {
-		all = append(all, attack(fault, byFault[fault], times))
-	}
-	return all
-}
-
-func attack(fault string, blows []blow, times []time.Duration) Attack {
-	a := Attack{Fault: fault, Where: where(blows), Struck: len(blows)}
-	slices.SortFunc(blows, func(x, y blow) int { return cmp.Compare(x.from, y.from) })
-	var recovery []time.Duration
-	covered := time.Duration(-1) // up to where grants were counted
-	for _, b := range blows {
-		if len(b.seen) > 0 {
-			a.Seen++
-		}
-		next, _ := slices.BinarySearch(times, b.to)
-		if next < len(times) {
-			recovery = append(recovery, times[next]-b.to)
-		}
-		if from := max(b.from, covered); b.to > from {
-			first, _ := slices.BinarySearch(times, from)
-			a.Grants += next - first
-			a.ActedMS += millis(b.to - from)
-			covered = b.to
-		}
-	}
-	slices.Sort(recovery)
-	a.Recovered = len(recovery)
-	a.RecoveryP50, a.RecoveryMax = quantile(recovery, 0.5), quantile(recovery, 1)
-	return a
-}
-
-// where says whom blows struck: "nodes 1-5", "clients 2 and 3".
-func where(blows []blow) string {
-	var nodes, clients []int
-	for _, b := range blows {
-		switch {
-		case b.node > 0:
-			nodes = append(nodes, b.node)
-		case b.client > 0:
-			clients = append(clients, b.client)
-		}
-	}
-	var words []string
-	for noun, all := range map[string][]int{"node": nodes, "client": clients} {
-		slices.Sort(all)
-		all = slices.Compact(all)
-		switch len(all) {
-		case 0:
-			continue
-		case 1:
-			words = append(words, fmt.Sprintf("%s %d", noun, all[0]))
-		default:
-			words = append(words, noun+"s "+numbers(all))
-		}
-	}
-	slices.Sort(words)
-	return listed(words)
-}
 
 // findings returns the first marks, by time.
 func findings(marks []Mark) []Finding {

@@ -68,7 +68,7 @@ the whole run         3 s       3         1                 100 ms  150 ms
 
 5 acquisitions (3 contended), 3 grants, 1 overlap, 1 lost update, 0 stale writes
   overlap at 1.15 s for 900 ms in "settle:2026-06-30", client-1 and client-2: both hold
-  lost update at 1.95 s in "settle:2026-06-30", client-2: version 2 is based on 0: version 1 is lost
+  lost update at 1.95 s in "settle:2026-06-30", client-2: version 2 is based on 0, so version 1 is lost
 again: go run ./chaos -plan node-clock-jump -seed 7
 
 UNSAFE BY DESIGN, DETECTED: plan node-clock-jump, seed 7 (out of model): 3 grants, 1 overlap, 1 lost update (exit status 0)
@@ -128,4 +128,25 @@ A1 broken: a node's clock is set  a|b        9         3             1  unsafe b
 | all kept | calm | 12,345 | 0 | 0 | safe |
 | A1 broken: a node's clock is set | a\|b | 9 | 3 | 1 | unsafe by design, detected |
 `, page.String())
+}
+
+func TestWritesThatTheHistoryTellsOfAreCountedOnce(t *testing.T) {
+	sum := report.Summarize(stalled())
+	assert.Equal(t, 1, sum.Counts.StaleWrites)
+	assert.Equal(t, 1, sum.Counts.LostUpdates, "found by a checker, too")
+	assert.Equal(t, "195 ms after its lock's end", sum.Findings[0].Text)
+}
+
+func TestFindingsThatAreCountedOnly(t *testing.T) {
+	run := kleppmann()
+	run.Found = map[report.MarkKind]int{report.Overlap: 4711}
+	assert.Equal(t, 4711, report.Summarize(run).Counts.Overlaps)
+}
+
+func TestAFaultOnAConnectionIsConfirmedByItsNode(t *testing.T) {
+	s := newScript(history.Header{})
+	s.add(1*ms, history.Event{Kind: history.Fault, Fault: "partition", Node: 1, Client: 2})
+	s.add(2*ms, history.Event{Kind: history.Seen, Fault: "partition", Node: 1})
+	s.add(2*ms, history.Event{Kind: history.Seen, Fault: "partition", Node: 3})
+	assert.Equal(t, 1, report.Summarize(report.Run{History: s.done(time.Second)}).Attacks[0].Seen)
 }

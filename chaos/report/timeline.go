@@ -58,7 +58,7 @@ type painter struct {
 // Draw draws run. It never fails: what cannot be shown is left out, and the
 // picture says so.
 func Draw(run Run, view View) *Picture {
-	run = run.bounded()
+	run = run.bounded().complete()
 	name, names := interesting(run)
 	if view.Name != "" {
 		name = view.Name

@@ -110,7 +110,10 @@ func (t *tracks) story(m *Mark) span {
 // around returns s with room on both sides, or what is around its point if that
 // is crowded, or the whole if there is not much more.
 func (t *tracks) around(whole, s span, point time.Duration, why string) cut {
-	room := max(s.length()/4, 50)
+	room := s.length() / 4
+	if room == 0 { // a moment that nothing led to
+		room = whole.length()/100 + 50
+	}
 	w := span{max(0, s.from-room), min(whole.to, s.to+room)}
 	if w.to <= w.from { // a finding after the last event
 		w = span{max(0, whole.to-100), whole.to}

@@ -146,6 +146,14 @@ func instant(at time.Duration) string {
 	return s + " s"
 }
 
+// about returns a moment of a run of that length as one says it in a sentence.
+func about(at, run time.Duration) string {
+	if run > 100*time.Millisecond {
+		at = at.Round(time.Millisecond)
+	}
+	return instant(at)
+}
+
 // signed returns a clock's offset: "+20 s".
 func signed(d time.Duration) string {
 	switch {
