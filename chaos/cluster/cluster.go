@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/quorumlock/redlock"
@@ -82,7 +83,9 @@ func divide(d time.Duration, rate float64) time.Duration {
 type clocks struct {
 	log    *history.Recorder
 	clocks []*clock.Skewed
-	rates  []float64
+
+	mu    sync.Mutex
+	rates []float64 // guarded by mu
 }
 
 func newClocks(s Setup, base clock.Clock) *clocks {
@@ -105,14 +108,25 @@ func (c *clocks) begin(s *plan.Step, client int) (end func()) {
 		see()
 		return func() {}
 	}
-	before := c.rates[client-1]
-	skewed.SetRate(s.Rate)
-	c.rates[client-1] = s.Rate
+	before := c.rate(client)
+	c.setRate(client, s.Rate)
 	return func() {
 		see()
-		skewed.SetRate(before)
-		c.rates[client-1] = before
+		c.setRate(client, before)
 	}
+}
+
+func (c *clocks) rate(client int) float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rates[client-1]
+}
+
+func (c *clocks) setRate(client int, r float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rates[client-1] = r
+	c.clocks[client-1].SetRate(r)
 }
 
 // keyEvent returns what is known of a key from its value, "<token>/client-<n>".

@@ -84,7 +84,7 @@ func (c *Sim) Client(client int) ([]redlock.Node, clock.Clock) {
 }
 
 // ClientRate implements [Cluster].
-func (c *Sim) ClientRate(client int) float64 { return c.clocks.rates[client-1] }
+func (c *Sim) ClientRate(client int) float64 { return c.clocks.rate(client) }
 
 // Can implements [Cluster]: a Sim can do everything.
 func (c *Sim) Can(string) error { return nil }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"sync"
 	"time"
 )
@@ -107,12 +108,15 @@ type Recorder struct {
 	now func() time.Duration
 
 	mu     sync.Mutex
-	events []Event // guarded by mu
-	calls  int     // guarded by mu
+	events []Event      // guarded by mu
+	counts map[Kind]int // guarded by mu
+	calls  int          // guarded by mu
 }
 
 // NewRecorder returns an empty recorder with a true clock.
-func NewRecorder(now func() time.Duration) *Recorder { return &Recorder{now: now} }
+func NewRecorder(now func() time.Duration) *Recorder {
+	return &Recorder{now: now, counts: map[Kind]int{}}
+}
 
 // Now returns the true time.
 func (r *Recorder) Now() time.Duration { return r.now() }
@@ -123,6 +127,14 @@ func (r *Recorder) Add(e Event) {
 	defer r.mu.Unlock()
 	e.At = r.now()
 	r.events = append(r.events, e)
+	r.counts[e.Kind]++
+}
+
+// Counts returns how many events of each kind there are so far.
+func (r *Recorder) Counts() map[Kind]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.counts)
 }
 
 // NextCall returns the number of a new acquisition.

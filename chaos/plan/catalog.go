@@ -58,6 +58,7 @@ func base(name string, nodes int) Plan {
 			Try:      0.3, KeepAlive: 0.4, Extend: 0.3, Cancel: 0.05, Abandon: 0.02,
 		},
 		Network: Network{Delay: Span{100 * time.Microsecond, 3 * time.Millisecond}},
+		Floors:  Floors{Grants: 5, Contended: 10, Faults: 2, Healed: 1},
 	}
 }
 
@@ -81,6 +82,7 @@ func (p *Plan) repeat(seed uint64, each, pause time.Duration, step func(d Dice) 
 func calm(_ uint64, nodes int) Plan {
 	p := base("calm", nodes)
 	p.About, p.Expect = "nothing: the lock at work", "one holder at a time"
+	p.Floors.Faults = 0
 	return p
 }
 
@@ -153,7 +155,10 @@ func drift(seed uint64, nodes int) Plan {
 	p.Expect = "one holder at a time"
 	// 0.995 / 1.005 is a little more than 0.99.
 	for i := range nodes {
-		p.NodeRates = append(p.NodeRates, []float64{1.005, 1.005, 0.995}[Dice(seed).For(uint64(i)).Int(3)])
+		p.Steps = append(p.Steps, Step{
+			Fault: ClockRate, At: 10 * time.Millisecond, For: p.Length - 20*time.Millisecond,
+			Nodes: []int{i + 1}, Rate: []float64{1.005, 1.005, 0.995}[Dice(seed).For(uint64(i)).Int(3)],
+		})
 	}
 	for range p.Clients {
 		p.ClientRates = append(p.ClientRates, 0.995)
@@ -176,8 +181,9 @@ func crash(seed uint64, nodes int) Plan {
 func (p *Plan) pauses(seed uint64, each time.Duration) {
 	p.Traffic.KeepAlive, p.Traffic.Extend, p.Traffic.Cancel, p.Traffic.Abandon = 0, 0, 0, 0
 	p.Traffic.Hold = Span{30 * time.Millisecond, 150 * time.Millisecond}
+	p.Length = 10 * time.Second
 	p.repeat(seed, each, 150*time.Millisecond, func(d Dice) Step {
-		return Step{Fault: PauseClient, Clients: []int{1 + d.Int(p.Clients)}}
+		return Step{Fault: PauseClient, Clients: d.some(p.Clients, p.Clients-1)}
 	})
 }
 
@@ -201,6 +207,7 @@ func slack(_ uint64, nodes int) Plan {
 		Patience: Span{time.Second, time.Second}, Try: 0.5, KeepAlive: 1,
 		Stagger: Span{200 * time.Millisecond, 200 * time.Millisecond},
 	}
+	p.Floors.Grants = 1
 	spare := p.Nodes - p.Quorum()
 	for i, at := 0, 500*time.Millisecond; at < p.Length; i, at = i+1, at+600*time.Millisecond {
 		s := Step{Fault: Flush, At: at}
@@ -283,7 +290,9 @@ func clientSlow(seed uint64, nodes int) Plan {
 	p.Class, p.Breaks = OutOfModel, "A1"
 	p.About = "a client's clock runs at a third of its rate"
 	p.Expect = "two holders: it believes in its lock three times too long"
-	p.Traffic.Hold, p.Traffic.KeepAlive, p.Traffic.Extend = Span{900 * time.Millisecond, 1500 * time.Millisecond}, 0, 0
+	p.Clients, p.Length, p.Floors.Faults = 2, 10*time.Second, 1
+	p.Traffic.Hold, p.Traffic.KeepAlive, p.Traffic.Extend = Span{1200 * time.Millisecond, 2 * time.Second}, 0, 0
+	p.Traffic.Patience = Span{3 * time.Second, 5 * time.Second}
 	p.Steps = []Step{{Fault: ClientClockRate, At: 100 * time.Millisecond, For: p.Length - 200*time.Millisecond, Clients: []int{1}, Rate: 1.0 / 3}}
 	return p
 }
@@ -299,6 +308,7 @@ func unlikeLists(_ uint64, nodes int) Plan {
 	}
 	half := nodes / 2
 	p.Members = [][]int{all[:half], all[half:]}
+	p.Floors.Faults = 0
 	return p
 }
 

@@ -53,6 +53,16 @@ type Plan struct {
 	Members [][]int `json:"members,omitempty"`
 
 	Steps []Step `json:"steps,omitempty"`
+
+	Floors Floors `json:"floors"`
+}
+
+// Floors are what a run of the plan must have seen at least to prove anything.
+type Floors struct {
+	Grants    int `json:"grants"`
+	Contended int `json:"contended"` // calls during which another client asked for that lock or held it
+	Faults    int `json:"faults"`    // that were seen to take effect
+	Healed    int `json:"healed"`    // locks granted after everything was healed
 }
 
 // Traffic is what the clients do. Each client has Workers, and each of them

@@ -46,6 +46,7 @@ func Random(seed uint64, nodes int) Plan {
 		p.ClientRates = append(p.ClientRates, 0.996+0.008*d.ForText("client rate").For(uint64(i)).Fraction())
 	}
 	p.Steps = d.ForText("steps").steps(&p)
+	p.Floors = Floors{Grants: 5, Contended: 10, Faults: 2, Healed: 1}
 	return p
 }
 

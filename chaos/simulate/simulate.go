@@ -6,7 +6,6 @@ package simulate
 import (
 	"context"
 	"testing"
-	"testing/cryptotest"
 	"testing/synctest"
 	"time"
 
@@ -21,7 +20,7 @@ import (
 // else in the process may run that uses it.
 func Run(t *testing.T, p *plan.Plan, seed uint64) *history.History {
 	var h *history.History
-	cryptotest.SetGlobalRandom(t, seed)
+	defer seedTokens(seed)()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		s := cluster.Setup{Plan: p, Seed: seed, Simulated: true}

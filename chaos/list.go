@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/quorumlock/redlock/chaos/cluster"
+	"github.com/quorumlock/redlock/chaos/history"
+	"github.com/quorumlock/redlock/chaos/plan"
+)
+
+// printList lists faults and plans.
+func (s *settings) printList() (int, error) {
+	out := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "FAULT\tRUNS ON\tWHAT HAPPENS")
+	for _, f := range plan.Faults {
+		fmt.Fprintf(out, "%s\t%s\t%s\n", f.Name, strings.Join(s.where(f), " "), f.About)
+	}
+	fmt.Fprintln(out, "\nPLAN\tCLASS\tWHAT IS ATTACKED\tEXPECTED")
+	for _, m := range plan.Catalog {
+		p := m.Make(s.seed, s.nodes)
+		class := string(p.Class)
+		if p.Breaks != "" {
+			class += " (" + p.Breaks + ")"
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", p.Name, class, p.About, p.Expect)
+	}
+	return exitAsPromised, out.Flush()
+}
+
+// where returns the backends that can do the fault here, now.
+func (s *settings) where(f plan.Fault) (names []string) {
+	for _, name := range backends {
+		if f.OfClients || name == "sim" || s.can(name, f.Name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (s *settings) can(backend, fault string) bool {
+	c, err := s.probe(backend)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	return c.Can(fault) == nil
+}
+
+// probe returns a cluster of one node, to be asked what it can do.
+func (s *settings) probe(backend string) (cluster.Cluster, error) {
+	p := plan.Plan{Name: "probe", Nodes: 1}
+	setup := cluster.Setup{Plan: &p, Log: history.NewRecorder(func() time.Duration { return 0 })}
+	return newCluster(backend, setup, s.binaries)
+}

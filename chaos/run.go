@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/quorumlock/redlock/chaos/check"
+	"github.com/quorumlock/redlock/chaos/cluster"
+	"github.com/quorumlock/redlock/chaos/history"
+	"github.com/quorumlock/redlock/chaos/plan"
+	"github.com/quorumlock/redlock/chaos/report"
+	"github.com/quorumlock/redlock/chaos/simulate"
+	"github.com/quorumlock/redlock/chaos/traffic"
+)
+
+// run does what the flags ask for, and returns the exit status.
+func (s *settings) run(ctx context.Context) (status int, err error) {
+	switch {
+	case s.list:
+		return s.printList()
+	case s.matrix:
+		return s.runMatrix(ctx)
+	case s.replay != "":
+		p, seed, err := readPlan(s.replay)
+		if err != nil {
+			return 0, err
+		}
+		return s.runPlan(ctx, p, seed)
+	case s.schedules > 0:
+		return s.runSchedules(ctx)
+	case s.plan != "" || s.backend == "sim":
+		name := s.plan
+		if name == "" {
+			name = "random"
+		}
+		maker, _ := plan.Named(name)
+		p := maker.Make(s.seed, s.nodes)
+		return s.runPlan(ctx, &p, s.seed)
+	default:
+		return s.runAttack(ctx)
+	}
+}
+
+// readPlan reads a plan, and the seed, from a history or from a plan's file.
+func readPlan(path string) (*plan.Plan, uint64, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	var header history.Header
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(&header); err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", path, err)
+	}
+	raw, seed := []byte(header.PlanData), header.Seed
+	if raw == nil {
+		raw = data
+	}
+	var p plan.Plan
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", path, err)
+	}
+	return &p, seed, p.Validate()
+}
+
+// runAttack runs the default attack, and then a plan that breaks an assumption.
+func (s *settings) runAttack(ctx context.Context) (int, error) {
+	fmt.Fprintf(s.out, "The claim: as long as the assumptions of docs/guarantees.md hold, no two clients believe at one time\n"+
+		"that they hold the same lock. The attack: %v on %d %s nodes with %d clients, seed %d.\n\n",
+		s.duration, s.nodes, s.backend, s.clients, s.seed)
+	c, err := s.probe(s.backend)
+	if err != nil {
+		return 0, err
+	}
+	can := func(fault string) bool { return c.Can(fault) == nil }
+	attack := plan.Attack(s.seed, s.nodes, s.clients, s.duration, s.faults, can)
+	maker, _ := plan.Named("clock-jump")
+	if !can(plan.ClockJump) {
+		maker, _ = plan.Named("restart-forget")
+	}
+	if err := c.Close(); err != nil {
+		return 0, err
+	}
+	status, err := s.runPlan(ctx, &attack, s.seed)
+	if err != nil || status != exitAsPromised {
+		return status, err
+	}
+	broken := maker.Make(s.seed, s.nodes)
+	fmt.Fprintf(s.out, "\nThe same checks where assumption %s does not hold: %s.\n\n", broken.Breaks, broken.About)
+	return s.runPlan(ctx, &broken, s.seed)
+}
+
+// runPlan runs one plan, writes the report and prints what came of it.
+func (s *settings) runPlan(ctx context.Context, p *plan.Plan, seed uint64) (int, error) {
+	path := s.folder
+	if !s.chosen["out"] {
+		path += "/" + p.Name
+	}
+	folder, err := report.OpenFolder(path)
+	if err != nil {
+		return 0, err
+	}
+	h, err := s.record(ctx, p, seed)
+	if err != nil {
+		return 0, err
+	}
+	judged := check.Judge(h, check.Floors(p.Floors))
+	status := exitOf(judged.Verdict)
+	run := report.Run{
+		History: h, Marks: marks(h, &judged), Verdict: string(judged.Verdict), Exit: status,
+		Commit: commit(), Contended: judged.Stats.Contended,
+		Replay: fmt.Sprintf("go run ./chaos -backend %s -replay %s/%s", s.backend, path, report.HistoryFile),
+	}
+	summary, err := folder.Write(run, func(w io.Writer) error { return check.Draw(h, w) })
+	if err != nil {
+		return 0, err
+	}
+	if err := summary.WriteText(s.out); err != nil {
+		return 0, err
+	}
+	fmt.Fprintf(s.out, "\nreport: %s\n", path)
+	if status != exitAsPromised {
+		for _, missing := range judged.Missing {
+			fmt.Fprintln(s.out, "missing:", missing)
+		}
+		fmt.Fprintln(s.out, "again: ", run.Replay)
+	}
+	return status, nil
+}
+
+func exitOf(v check.Verdict) int {
+	switch {
+	case v.OK():
+		return exitAsPromised
+	case v == check.ProvedNothing:
+		return exitProvedNothing
+	default:
+		return exitViolation
+	}
+}
+
+// record carries the plan out on the backend.
+func (s *settings) record(ctx context.Context, p *plan.Plan, seed uint64) (*history.History, error) {
+	if s.backend == "sim" {
+		return s.simulated(ctx, p, seed)
+	}
+	start := time.Now()
+	setup := cluster.Setup{Plan: p, Seed: seed, Log: history.NewRecorder(func() time.Duration { return time.Since(start) })}
+	c, err := newCluster(s.backend, setup, s.binaries)
+	if err != nil {
+		return nil, err
+	}
+	for _, fault := range p.Faults() {
+		if err := c.Can(fault); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+	}
+	stop := report.Progress(s.err, s.isTerminal(), func() report.Status { return statusOf(setup.Log, p) })
+	h, err := traffic.Run(ctx, setup, c)
+	stop()
+	h.Backend = s.backend
+	return h, err
+}
+
+func (s *settings) isTerminal() bool {
+	f, ok := s.err.(*os.File)
+	return ok && report.Terminal(f)
+}
+
+// newCluster makes a cluster in real time.
+func newCluster(backend string, setup cluster.Setup, binaries []string) (cluster.Cluster, error) {
+	if backend == "process" {
+		return cluster.NewProcess(setup, binaries)
+	}
+	return cluster.NewEmbedded(setup)
+}
+
+// simulated runs the plan in simulated time.
+func (s *settings) simulated(ctx context.Context, p *plan.Plan, seed uint64) (*history.History, error) {
+	f, err := os.CreateTemp("", "redlock-chaos-*.jsonl")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	job := simulate.Job{Data: p, First: seed, Count: 1, Write: f.Name()}
+	if err := simulate.Start(ctx, job, func(simulate.Result) {}); err != nil {
+		return nil, err
+	}
+	return history.Decode(f)
+}
+
+// statusOf returns how far a run in real time is.
+func statusOf(log *history.Recorder, p *plan.Plan) report.Status {
+	counts := log.Counts()
+	return report.Status{
+		Done: int(log.Now().Seconds()), Total: int(p.Length.Seconds()), Unit: "s",
+		Grants: max(counts[history.Begin]-counts[history.Failed]-counts[history.Crash], 0), Faults: counts[history.Fault],
+	}
+}
+
+// marks turns findings into what the report shows.
+func marks(h *history.History, r *check.Report) (marks []report.Mark) {
+	for _, f := range r.Findings {
+		kind := report.Note
+		switch f.Check {
+		case check.CheckOverlap:
+			kind = report.Overlap
+		case check.CheckStore:
+			continue // the writes below
+		}
+		marks = append(marks, report.Mark{Kind: kind, Name: f.Name, From: f.From, To: f.To, Clients: f.Clients, Text: f.Text})
+	}
+	for i := range h.Events {
+		e := &h.Events[i]
+		if e.Kind != history.Write {
+			continue
+		}
+		mark := report.Mark{Name: e.Name, From: e.At, To: e.At, Clients: []int{e.Client}}
+		if e.At > e.Until {
+			mark.Kind = report.StaleWrite
+			marks = append(marks, mark)
+		}
+		if e.Based != e.Version-1 {
+			mark.Kind = report.LostUpdate
+			marks = append(marks, mark)
+		}
+	}
+	return marks
+}
+
+// commit returns the version of the code, if the build knows it.
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value
+		}
+	}
+	return ""
+}

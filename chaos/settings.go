@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quorumlock/redlock/chaos/plan"
+)
+
+// settings are what the flags say.
+type settings struct {
+	out io.Writer // what people asked for
+	err io.Writer // progress and errors
+
+	backend   string
+	nodes     int
+	clients   int
+	duration  time.Duration
+	seed      uint64
+	faults    []string
+	plan      string
+	schedules int
+	matrix    bool
+	list      bool
+	replay    string
+	folder    string
+	binaries  []string
+
+	chosen map[string]bool // flags that were given
+}
+
+var backends = []string{"embedded", "sim", "process"}
+
+// parse reads the command line. If done, the program is over with the status.
+func parse(args []string, out, errs io.Writer) (s *settings, status int, done bool) {
+	s = &settings{out: out, err: errs, chosen: map[string]bool{}}
+	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	flags.Usage = func() {
+		fmt.Fprint(errs, "Attacks the lock and judges what comes of it: go run ./chaos [flags]\n\n"+
+			"Without flags it attacks nodes inside the process for half a minute, and then shows that the same\n"+
+			"checks do find two holders where an assumption is broken.\n\n")
+		flags.PrintDefaults()
+		fmt.Fprint(errs, "\nExit status: 0 as promised, 1 violation, 2 could not run, 3 proved nothing.\n")
+	}
+	var faults, binaries string
+	flags.StringVar(&s.backend, "backend", "embedded", "what to attack: "+strings.Join(backends, ", "))
+	flags.IntVar(&s.nodes, "nodes", 5, "how many nodes: 3, 5 or 7")
+	flags.IntVar(&s.clients, "clients", 4, "how many clients, in the default attack")
+	flags.DurationVar(&s.duration, "duration", 25*time.Second, "how long the default attack takes; healing comes after it")
+	flags.Uint64Var(&s.seed, "seed", 1, "what everything random follows from")
+	flags.StringVar(&faults, "faults", "", "limit the default attack to these, with commas between; see -list")
+	flags.StringVar(&s.plan, "plan", "", "run one plan; see -list")
+	flags.IntVar(&s.schedules, "schedules", 0, "with -backend sim: so many schedules of the plan (default: random), from the seed on")
+	flags.BoolVar(&s.matrix, "matrix", false, "run every assumption kept and broken, in simulated time unless a backend is named")
+	flags.BoolVar(&s.list, "list", false, "list faults and plans, and where they can run")
+	flags.StringVar(&s.replay, "replay", "", "run the plan in this `file` again: a history.jsonl, or a plan as JSON")
+	flags.StringVar(&s.folder, "out", "", "the folder for the report (default: chaos-report)")
+	flags.StringVar(&binaries, "servers", "", "with -backend process: server programs, by node in turn, with commas between")
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil, exitAsPromised, true
+	}
+	if err != nil {
+		return nil, exitCannotRun, true
+	}
+	flags.Visit(func(f *flag.Flag) { s.chosen[f.Name] = true })
+	s.faults, s.binaries = split(faults), split(binaries)
+	if err := s.validate(flags.Args()); err != nil {
+		fmt.Fprintf(errs, "chaos: %v; -h helps\n", err)
+		return nil, exitCannotRun, true
+	}
+	if s.folder == "" {
+		s.folder = "chaos-report"
+	}
+	return s, 0, false
+}
+
+func split(list string) []string {
+	return slices.DeleteFunc(strings.Split(list, ","), func(s string) bool { return s == "" })
+}
+
+// validate returns which value makes no sense.
+func (s *settings) validate(rest []string) error {
+	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("unknown argument %q", rest[0])
+	case !slices.Contains(backends, s.backend):
+		return fmt.Errorf("-backend %q, want one of %s", s.backend, strings.Join(backends, ", "))
+	case s.nodes != 3 && s.nodes != 5 && s.nodes != 7:
+		return fmt.Errorf("-nodes %d, want 3, 5 or 7", s.nodes)
+	case s.clients < 2 || s.clients > 20:
+		return fmt.Errorf("-clients %d, want 2 to 20", s.clients)
+	case s.duration < 5*time.Second:
+		return fmt.Errorf("-duration %v, want 5 s or more", s.duration)
+	case s.schedules < 0 || s.schedules > 0 && s.backend != "sim":
+		return fmt.Errorf("-schedules %d with -backend %s, want a number above 0 and sim", s.schedules, s.backend)
+	case len(s.binaries) > 0 && s.backend != "process":
+		return fmt.Errorf("-servers with -backend %s, want process", s.backend)
+	}
+	for _, f := range s.faults {
+		if _, ok := plan.Find(f); !ok {
+			return fmt.Errorf("-faults %q is unknown, see -list", f)
+		}
+	}
+	if _, ok := plan.Named(s.plan); s.plan != "" && !ok {
+		return fmt.Errorf("-plan %q is unknown, see -list", s.plan)
+	}
+	modes := 0
+	for _, name := range []string{"plan", "matrix", "list", "replay"} {
+		if s.chosen[name] {
+			modes++
+		}
+	}
+	if modes > 1 {
+		return errors.New("-plan, -matrix, -list and -replay: want one of them")
+	}
+	for _, name := range []string{"faults", "duration", "clients"} {
+		if s.chosen[name] && (modes > 0 || s.backend == "sim") {
+			return fmt.Errorf("-%s is for the default attack, in real time", name)
+		}
+	}
+	return nil
+}
