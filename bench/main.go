@@ -26,6 +26,8 @@ func main() {
 	b := command.Bench{
 		Name:      "client",
 		Use:       "go run ./bench",
+		Out:       "bench/out",
+		Rounds:    5,
 		Modules:   []string{"github.com/redis/go-redis/v9"},
 		Scenarios: scenario.All,
 	}

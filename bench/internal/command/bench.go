@@ -27,6 +27,8 @@ const (
 type Bench struct {
 	Name      string   // of its files
 	Use       string   // how it is called
+	Out       string   // the folder of results that nobody means to keep
+	Rounds    int      // how often what takes time is measured
 	Modules   []string // whose versions matter
 	Scenarios []scenario.Scenario
 }
@@ -64,14 +66,19 @@ func (b *Bench) measure(ctx context.Context, s settings, out, progress io.Writer
 	}
 	began := time.Now()
 	for _, which := range s.scenarios {
-		section, err := env.Run(ctx, which)
+		sections, err := env.Run(ctx, which)
 		if err != nil {
 			return nil, err
 		}
-		if err := section.Text(out); err != nil {
-			return nil, err
+		for i := range sections {
+			if len(sections[i].Samples) == 0 {
+				continue
+			}
+			if err := sections[i].Text(out); err != nil {
+				return nil, err
+			}
+			run.Sections = append(run.Sections, sections[i])
 		}
-		run.Sections = append(run.Sections, section)
 	}
 	run.Took = time.Since(began).Round(time.Second).String()
 	return run, nil

@@ -31,8 +31,8 @@ func (b *Bench) parse(args []string, help io.Writer) (settings, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.BoolVar(&s.quick, "quick", false, "a short run: all predictions are checked, times are too short to be quoted")
-	flags.IntVar(&s.rounds, "rounds", 0, "measure what takes time `n` times; medians are shown (default 5, with -quick 1)")
-	flags.StringVar(&s.out, "out", defaultOut, "write benchmarks.md, tables, data and pictures into this `folder`")
+	flags.IntVar(&s.rounds, "rounds", 0, fmt.Sprintf("measure what takes time `n` times; medians are shown (default %d, with -quick 1)", b.Rounds))
+	flags.StringVar(&s.out, "out", b.Out, "write benchmarks.md, tables, data and pictures into this `folder`")
 	nodes := flags.String("nodes", string(fleet.Best()), "\"process\": redis-server processes; \"embedded\": nodes in this process, for counts only")
 	only := flags.String("only", "", "run only these scenarios, a `list` such as commands,hygiene")
 	err := flags.Parse(args)
@@ -50,7 +50,7 @@ func (b *Bench) parse(args []string, help io.Writer) (settings, error) {
 		return s, errors.New("-out is empty, want a folder")
 	}
 	if s.rounds == 0 {
-		s.rounds = 5
+		s.rounds = b.Rounds
 		if s.quick {
 			s.rounds = 1
 		}

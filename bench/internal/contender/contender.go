@@ -51,6 +51,10 @@ type Contender struct {
 	// Fragile says that it is no client for servers that fail.
 	Fragile bool
 
+	// Slow says that it waits for seconds for a node that fails: quick runs
+	// leave that out.
+	Slow bool
+
 	// Ours is this module's client, of which something is predicted.
 	Ours bool
 }

@@ -82,7 +82,7 @@ func Start(ctx context.Context, kind Kind, n int) (*Fleet, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("fleet: %w", err), f.Close())
 		}
-		f.Nodes = append(f.Nodes, &server{s})
+		f.Nodes = append(f.Nodes, &server{Server: s})
 	}
 	return f, nil
 }

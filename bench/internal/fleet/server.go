@@ -3,19 +3,31 @@ package fleet
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/quorumlock/redlock/chaos/process"
 )
 
-// A server is a redis-server process.
-type server struct{ *process.Server }
+// A server is a redis-server process. It counts the bytes that it moves itself,
+// to leave them out.
+type server struct {
+	*process.Server
+
+	mu      sync.Mutex
+	in, out int64 // since Reset; guarded by mu
+}
 
 func (s *server) Reset() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	_, err := s.Do("CONFIG", "RESETSTAT")
+	s.in, s.out = 0, int64(len("+OK\r\n")) // written when the counts are zero
 	return err
 }
 
 func (s *server) Stats() (Stats, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	reply, err := s.Do("INFO", "everything")
 	if err != nil {
 		return Stats{}, err
@@ -25,11 +37,31 @@ func (s *server) Stats() (Stats, error) {
 		return Stats{}, fmt.Errorf("fleet: INFO answered with %T", reply)
 	}
 	stats, err := parseInfo(info)
+	s.in += sizeOf("INFO", "everything") // read by now, and its reply not yet written
+	stats.BytesIn -= s.in
+	stats.BytesOut -= s.out
+	s.out += int64(len(fmt.Sprintf("$%d\r\n%s\r\n", len(info), info)))
 	stats.Clients-- // the one that asks
 	return stats, err
 }
 
-func (s *server) Keys() (int, error) { return s.Dbsize() }
+func (s *server) Keys() (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := s.Dbsize()
+	s.in += sizeOf("DBSIZE")
+	s.out += int64(len(fmt.Sprintf(":%d\r\n", n)))
+	return n, err
+}
+
+// sizeOf returns how many bytes a command is on the wire.
+func sizeOf(args ...string) int64 {
+	size := len(fmt.Sprintf("*%d\r\n", len(args)))
+	for _, a := range args {
+		size += len(fmt.Sprintf("$%d\r\n%s\r\n", len(a), a))
+	}
+	return int64(size)
+}
 
 func (s *server) Restart() error { return s.Server.Restart(false) }
 

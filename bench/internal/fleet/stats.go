@@ -13,8 +13,8 @@ type Stats struct {
 	// included: INFO commandstats.
 	Calls map[string]int64
 
-	// BytesIn and BytesOut came in and went out. The looking itself is in
-	// them: see [Overhead]. Not counted on embedded nodes.
+	// BytesIn and BytesOut came in and went out, what this package moved itself
+	// left out. Not counted on embedded nodes.
 	BytesIn, BytesOut int64
 
 	// Clients is how many connections there are, the looking one left out.

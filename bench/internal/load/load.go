@@ -52,7 +52,8 @@ func (w *Worker) Lap() {
 func (w *Worker) Skip() { w.step++ }
 
 // A Result is what was measured. A turn is measured if it was begun while
-// measuring, and the time ends with the last of them: slow turns count as well.
+// measuring, and the time ends with the last of them: slow turns count as well,
+// and there is one of every worker.
 type Result struct {
 	Turns  int // that were measured
 	Failed int // of them
@@ -81,12 +82,14 @@ func Run(ctx context.Context, l Load) (Result, error) {
 		}
 		workers[i] = w
 		all.Go(func() {
-			for !over.Load() && ctx.Err() == nil {
+			measured := false // every worker has at least one turn that counts
+			for ctx.Err() == nil && !(over.Load() && measured) {
 				w.on = measuring.Load()
 				err := w.do(ctx, l.Work)
 				if !w.on {
 					continue
 				}
+				measured = true
 				turns.Add(1)
 				if err != nil {
 					failed.Add(1)

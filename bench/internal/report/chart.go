@@ -22,7 +22,7 @@ type chart struct {
 // charts are the pictures of a run.
 var charts = []chart{
 	{section: "commands", title: "Commands for one lock, on all nodes together", along: "N", label: "nodes", low: "total", unit: "commands", bars: true},
-	{section: "bill", title: "Commands for one lock, on all nodes together", along: "N", label: "nodes", low: "commands a lock", unit: "commands", bars: true},
+	{section: "price", title: "Commands for one lock, on all nodes together", along: "N", label: "nodes", low: "sent for a lock", unit: "commands", bars: true},
 	{section: "throughput", title: "Throughput: locks acquired and released", along: "goroutines", label: "goroutines", low: "pairs/s", unit: "pairs/s"},
 	{section: "faults", title: "Acquiring, 16 goroutines: median to 99th percentile", along: "fault", label: "one of five nodes", only: map[string]string{"step": "acquire", "goroutines": "16"}, low: "p50", high: "p99", unit: "us"},
 	{section: "contention", title: "Locks handed out, of the ideal: 16 waiters", along: "hold", label: "held for", only: map[string]string{"waiters": "16"}, low: "locks/s", unit: "locks/s"},

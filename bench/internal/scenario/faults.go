@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -29,26 +28,18 @@ func Faults(clients []contender.Contender, goroutines []int) Scenario {
 		Name:  "faults",
 		Title: "Time to acquire, extend and release, with one of five nodes in trouble",
 		About: "One node refuses connections, hangs (accepts and never answers), or is 10 ms away. Every goroutine acquires, extends and releases locks with names of their own; " +
-			"each fault has servers of its own and lasts, and they take turns. The last column compares with the same client and healthy nodes in the same round.",
+			"each fault has servers of its own and lasts, and clients and faults take turns. The last column compares with the same client and healthy nodes in the same round.",
 		Run: func(ctx context.Context, e *Env) error {
 			var beds []*bed
-			defer func() {
-				for _, b := range beds {
-					b.close()
-				}
-			}()
+			var ends cleanup
+			defer ends.run()
 			for _, fault := range []string{healthy, refused, hung, slow} {
-				for _, c := range clients {
-					if c.Fragile && fault == refused {
-						continue
-					}
-					e.Say("prepare: %s, %s", c.Name, fault)
-					b, err := e.makeBed(ctx, c, fault)
-					if err != nil {
-						return fmt.Errorf("%s, %s: %w", c.Name, fault, err)
-					}
-					beds = append(beds, b)
+				e.Say("prepare: %s", fault)
+				made, err := e.makeBeds(ctx, clients, fault, &ends)
+				if err != nil {
+					return fmt.Errorf("%s: %w", fault, err)
 				}
+				beds = append(beds, made...)
 			}
 			t := newTable(nil)
 			for _, g := range or(e, goroutines, goroutines[:1]) {
@@ -68,66 +59,73 @@ func Faults(clients []contender.Contender, goroutines []int) Scenario {
 	}
 }
 
-// A bed is servers with a fault, and a client that has met it.
+// A bed is a client that has met a fault.
 type bed struct {
 	kind   contender.Contender
 	fault  string
-	fleet  *fleet.Fleet
+	number int // of the client
 	client contender.Client
-	ends   []func() error
 }
 
-func (b *bed) close() {
-	for i := len(b.ends) - 1; i >= 0; i-- {
-		_ = b.ends[i]()
+// A cleanup is what is to be done in the end, the last first.
+type cleanup []func() error
+
+func (c *cleanup) add(f func() error) { *c = append(*c, f) }
+
+func (c *cleanup) run() {
+	for i := len(*c) - 1; i >= 0; i-- {
+		_ = (*c)[i]()
 	}
 }
 
-// makeBed starts servers, connects a client to all, and then makes the last of
-// them fail.
-func (e *Env) makeBed(ctx context.Context, kind contender.Contender, fault string) (_ *bed, err error) {
-	b := &bed{kind: kind, fault: fault}
-	defer func() {
-		if err != nil {
-			b.close()
-		}
-	}()
-	if b.fleet, err = fleet.Start(ctx, e.Kind, 5); err != nil {
+// makeBeds starts servers, connects the clients to all, and then makes the last
+// of them fail.
+func (e *Env) makeBeds(ctx context.Context, kinds []contender.Contender, fault string, ends *cleanup) ([]*bed, error) {
+	f, err := fleet.Start(ctx, e.Kind, 5)
+	if err != nil {
 		return nil, err
 	}
-	b.ends = append(b.ends, b.fleet.Close)
-	addrs := b.fleet.Addrs()
+	ends.add(f.Close)
+	addrs := f.Addrs()
 	if fault == slow {
 		far, stop, err := fleet.Far(addrs[4], slowBy)
 		if err != nil {
 			return nil, err
 		}
-		b.ends = append(b.ends, stop)
+		ends.add(stop)
 		addrs[4] = far
 	}
-	if b.client, err = kind.Open(ctx, addrs); err != nil {
-		return nil, err
+	var beds []*bed
+	for i, kind := range kinds {
+		if kind.Fragile && fault == refused || kind.Slow && e.Quick && fault != healthy {
+			continue
+		}
+		client, err := kind.Open(ctx, addrs)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", kind.Name, err)
+		}
+		ends.add(client.Close)
+		if err := runPairs(ctx, &kind, client, fmt.Sprint("warm-", i), 16, 100); err != nil {
+			return nil, fmt.Errorf("%s: %w", kind.Name, err)
+		}
+		beds = append(beds, &bed{kind, fault, i, client})
 	}
-	b.ends = append(b.ends, b.client.Close)
-	if err := runPairs(ctx, b.client, "warm", 1, 20); err != nil {
-		return nil, err
-	}
-	last := b.fleet.Nodes[4]
+	last := f.Nodes[4]
 	switch fault {
 	case refused:
-		err = last.Kill()
+		return beds, last.Kill()
 	case hung:
-		err = last.Pause()
-		b.ends = append(b.ends, last.Resume) // or clients cannot say goodbye
+		ends.add(last.Resume) // or clients cannot say goodbye
+		return beds, last.Pause()
 	}
-	return b, err
+	return beds, nil
 }
 
 var steps = []string{"acquire", "extend", "release"}
 
 func (e *Env) faultOf(ctx context.Context, b *bed, goroutines, round int, t *table) error {
 	r, err := load.Run(ctx, load.Load{
-		Goroutines: goroutines, Steps: len(steps), Names: fmt.Sprintf("f%d-%d-", goroutines, round),
+		Goroutines: goroutines, Steps: len(steps), Names: fmt.Sprintf("f%d-%d-%d-", goroutines, round, b.number),
 		WarmUp: or(e, 400*time.Millisecond, 150*time.Millisecond),
 		For:    or(e, time.Second, 250*time.Millisecond),
 		Work:   tripleOf(b.client),
@@ -166,124 +164,10 @@ func (t *table) againstHealthy() []report.Sample {
 		}
 		r := ratio(of, to)
 		r.Quantity = "p99 / healthy"
-		if of.Subject == ours.Name && of.Case[0].Value == hung {
+		if of.Subject == Ours.Name && of.Case[0].Value == hung {
 			r.Want = report.Aim(report.AtMost, 1.3)
 		}
 		ratios = append(ratios, r)
 	}
 	return ratios
 }
-
-// nodeTimeout is the client's default.
-const nodeTimeout = 50 * time.Millisecond
-
-// Outage returns the scenario of a majority of nodes that fail.
-func Outage(clients []contender.Contender) Scenario {
-	return Scenario{
-		Name:  "outage",
-		Title: "Three of five nodes in trouble: time to the error, and until a lock can be had again",
-		About: "One goroutine tries to get a lock while three nodes refuse connections or hang. Then, with two of them still down, " +
-			"the third comes back: the time from its first answer, as a program beside sees it, to the first lock. The outage lasts for a second and a half.",
-		Run: func(ctx context.Context, e *Env) error {
-			t := newTable(nil)
-			for round := range e.Rounds {
-				for _, c := range clients {
-					if c.Fragile {
-						continue
-					}
-					for _, how := range []string{"refused", "hung"} {
-						e.Say("round %d of %d, %s, three %s", round+1, e.Rounds, c.Name, how)
-						if err := e.outageOf(ctx, c, how, t); err != nil {
-							return fmt.Errorf("%s, %s: %w", c.Name, how, err)
-						}
-					}
-				}
-			}
-			e.Add(t.samples...)
-			return nil
-		},
-	}
-}
-
-func (e *Env) outageOf(ctx context.Context, c contender.Contender, how string, t *table) error {
-	f, err := fleet.Start(ctx, e.Kind, 5)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	client, err := c.Open(ctx, f.Addrs())
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	if err := runPairs(ctx, client, "warm", 1, 20); err != nil {
-		return err
-	}
-	for i, n := range f.Nodes[2:] {
-		if how == "hung" && i == 0 {
-			err = errors.Join(err, n.Pause())
-		} else if how == "hung" {
-			err = errors.Join(err, n.Pause())
-			defer n.Resume() //nolint:errcheck // only so that it can be stopped in good order
-		} else {
-			err = errors.Join(err, n.Kill())
-		}
-	}
-	if err != nil {
-		return err
-	}
-	r, err := load.Run(ctx, load.Load{
-		Goroutines: 1, Steps: 1, Names: "outage-", For: or(e, 1500*time.Millisecond, 500*time.Millisecond),
-		Work: func(ctx context.Context, w *load.Worker) error {
-			l, err := client.Acquire(ctx, w.Name, ttl)
-			w.Lap()
-			if err == nil {
-				return errors.Join(errImpossible, l.Release(ctx))
-			}
-			return nil
-		},
-	})
-	if err := errors.Join(err, r.Error); err != nil {
-		return err
-	}
-	params := []report.Param{report.P("three are", how)}
-	add := func(quantity string, d time.Duration, aim time.Duration) {
-		var want *report.Want
-		if c.Ours && aim > 0 {
-			want = report.Aim(report.AtMost, float64(aim.Microseconds()))
-		}
-		t.add(c.Name, params, quantity, report.Time, float64(d.Nanoseconds())/1e3, want)
-	}
-	add("error, p50", time.Duration(r.Whole.ValueAtQuantile(50)), 0)
-	add("error, p99", time.Duration(r.Whole.ValueAtQuantile(99)), nodeTimeout+5*time.Millisecond)
-
-	if how == "hung" {
-		err = f.Nodes[2].Resume()
-	} else {
-		err = f.Nodes[2].Restart()
-	}
-	if err != nil {
-		return err
-	}
-	if _, err := f.Nodes[2].Keys(); err != nil { // it answers
-		return err
-	}
-	back := time.Now()
-	locked, err := until(ctx, patient, func() (bool, error) {
-		l, err := client.Acquire(ctx, "back", ttl)
-		if err != nil {
-			return false, nil //nolint:nilerr // not yet
-		}
-		return true, l.Release(ctx)
-	})
-	if err != nil {
-		return err
-	}
-	if !locked {
-		back = time.Time{} // shows as a very long time
-	}
-	add("lock after the return", min(time.Since(back), patient), 1500*time.Millisecond)
-	return nil
-}
-
-var errImpossible = errors.New("a lock with two of five nodes")

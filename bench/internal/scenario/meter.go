@@ -2,8 +2,8 @@ package scenario
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"time"
 
 	"github.com/quorumlock/redlock"
 	"github.com/quorumlock/redlock/bench/internal/fleet"
@@ -73,6 +73,16 @@ func (m *meter) expect(ctx context.Context, commands int64) error {
 	return nil
 }
 
+// settle waits until as much has been carried out as the bill says, or a moment
+// is over: not all clients keep to the formula.
+func (m *meter) settle(ctx context.Context, bill Bill) (stats []fleet.Stats, err error) {
+	_, err = until(ctx, 300*time.Millisecond, func() (bool, error) {
+		stats, err = m.read()
+		return m.sets+m.scripts >= int64(bill.Total()), err
+	})
+	return stats, err
+}
+
 // end shuts the client down, after which nothing comes any more, and returns
 // what was counted in all.
 func (m *meter) end(ctx context.Context, client *redlock.Client) (t tally, err error) {
@@ -89,13 +99,20 @@ func (m *meter) end(ctx context.Context, client *redlock.Client) (t tally, err e
 	for _, s := range stats {
 		t.nodes = append(t.nodes, s.Locking())
 	}
-	var failed []error
+	t.sent, err = m.sent()
+	return t, err
+}
+
+// sent returns how many commands clients have sent.
+func (m *meter) sent() (sent int64, err error) {
 	for _, r := range m.records {
 		commands, err := r.Commands()
-		failed = append(failed, err)
+		if err != nil {
+			return 0, err
+		}
 		for _, times := range commands {
-			t.sent += int64(times)
+			sent += int64(times)
 		}
 	}
-	return t, errors.Join(failed...)
+	return sent, nil
 }

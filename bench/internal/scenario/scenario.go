@@ -28,7 +28,7 @@ type Env struct {
 	progress io.Writer
 	began    time.Time
 	name     string
-	samples  []report.Sample
+	sections []report.Section
 }
 
 // NewEnv returns an Env that tells progress what is going on.
@@ -37,12 +37,18 @@ func NewEnv(kind fleet.Kind, quick bool, rounds int, progress io.Writer) *Env {
 }
 
 // Run runs a scenario and returns what it measured.
-func (e *Env) Run(ctx context.Context, s Scenario) (report.Section, error) {
-	e.name, e.samples = s.Name, nil
+func (e *Env) Run(ctx context.Context, s Scenario) ([]report.Section, error) {
+	e.name, e.sections = s.Name, nil
+	e.section(s.Name, s.Title, s.About)
 	if err := s.Run(ctx, e); err != nil {
-		return report.Section{}, fmt.Errorf("%s: %w", s.Name, err)
+		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
-	return report.Section{Name: s.Name, Title: s.Title, About: s.About, Samples: e.samples}, nil
+	return e.sections, nil
+}
+
+// section begins a section. What is added from now on is in it.
+func (e *Env) section(name, title, about string) {
+	e.sections = append(e.sections, report.Section{Name: name, Title: title, About: about})
 }
 
 // Say tells what is being measured.
@@ -51,7 +57,10 @@ func (e *Env) Say(format string, args ...any) {
 }
 
 // Add adds samples to the section.
-func (e *Env) Add(samples ...report.Sample) { e.samples = append(e.samples, samples...) }
+func (e *Env) Add(samples ...report.Sample) {
+	now := &e.sections[len(e.sections)-1]
+	now.Samples = append(now.Samples, samples...)
+}
 
 // or returns quick if the run is quick, else full.
 func or[T any](e *Env, full, quick T) T {

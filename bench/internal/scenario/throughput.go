@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -17,8 +16,8 @@ func Throughput(clients []contender.Contender, comparisons []Comparison) Scenari
 	return Scenario{
 		Name:  "throughput",
 		Title: "Locks acquired and released, five healthy nodes",
-		About: "Every goroutine acquires and releases locks with names of their own. Times are those of a pair, processor time and allocations those of the client's process. " +
-			"Ratios are taken within each round, in which the clients take turns.",
+		About: "Every goroutine acquires and releases locks with names of their own. Times are those of a pair, processor time and allocations those of the client's process, the harness included. " +
+			"The clients take turns within a round.",
 		Run: func(ctx context.Context, e *Env) error {
 			f, err := fleet.Start(ctx, e.Kind, 5)
 			if err != nil {
@@ -32,6 +31,8 @@ func Throughput(clients []contender.Contender, comparisons []Comparison) Scenari
 				}
 			}
 			e.Add(t.samples...)
+			e.section("ratios", "The same, as ratios",
+				"One client's figure divided by another's, each round by itself. Of pairs/s more is better, of times less.")
 			e.Add(t.ratios()...)
 			return nil
 		},
@@ -61,7 +62,7 @@ func (e *Env) throughputOf(ctx context.Context, f *fleet.Fleet, kinds []contende
 			if err != nil {
 				return err
 			}
-			if r.Turns == r.Failed {
+			if c.Ours && r.Turns == r.Failed {
 				return fmt.Errorf("%s: no lock in %v: %w", c.Name, r.Took, r.Error)
 			}
 			t.addPairs(&c, []report.Param{report.P("goroutines", goroutines)}, r)
@@ -69,44 +70,6 @@ func (e *Env) throughputOf(ctx context.Context, f *fleet.Fleet, kinds []contende
 	}
 	return nil
 }
-
-// pairOf acquires and releases a lock.
-func pairOf(client contender.Client) func(context.Context, *load.Worker) error {
-	return func(ctx context.Context, w *load.Worker) error {
-		l, err := client.Acquire(ctx, w.Name, ttl)
-		w.Lap()
-		if err != nil {
-			return err
-		}
-		err = l.Release(ctx)
-		w.Lap()
-		return err
-	}
-}
-
-// tripleOf acquires, extends, if that can be, and releases a lock.
-func tripleOf(client contender.Client) func(context.Context, *load.Worker) error {
-	return func(ctx context.Context, w *load.Worker) error {
-		l, err := client.Acquire(ctx, w.Name, ttl)
-		w.Lap()
-		if err != nil {
-			return err
-		}
-		var failed error
-		if x, ok := l.(contender.Extender); ok {
-			failed = x.Extend(ctx, ttl)
-			w.Lap()
-		} else {
-			w.Skip()
-		}
-		err = l.Release(ctx)
-		w.Lap()
-		return errors.Join(failed, err)
-	}
-}
-
-// ttl is of locks that are released long before.
-const ttl = 30 * time.Second
 
 // addPairs adds a round of one client.
 func (t *table) addPairs(c *contender.Contender, params []report.Param, r load.Result) {

@@ -2,11 +2,6 @@ package scenario
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/quorumlock/redlock/bench/internal/contender"
 	"github.com/quorumlock/redlock/bench/internal/fleet"
@@ -47,14 +42,28 @@ func (e *Env) wireOf(ctx context.Context, c contender.Contender, n int) error {
 		return err
 	}
 	defer f.Close()
-	// What a client costs that does as much again, less what it costs, leaves
-	// out connecting and looking.
-	pairs := or(e, 4000, 500)
-	once, err := wireTotals(ctx, c, f, pairs)
+	client, err := c.Open(ctx, f.Addrs())
 	if err != nil {
 		return err
 	}
-	twice, err := wireTotals(ctx, c, f, 2*pairs)
+	defer client.Close()
+	const goroutines = 128
+	pairs := or(e, 4000, 500)
+	m := &meter{fleet: f}
+	if err := f.Reset(); err != nil {
+		return err
+	}
+	if err := runPairs(ctx, &c, client, "warm", goroutines, pairs); err != nil { // connections, scripts
+		return err
+	}
+	before, err := m.settle(ctx, PairBill(n).Times(pairs))
+	if err != nil {
+		return err
+	}
+	if err := runPairs(ctx, &c, client, "wire", goroutines, pairs); err != nil {
+		return err
+	}
+	after, err := m.settle(ctx, PairBill(n).Times(2*pairs))
 	if err != nil {
 		return err
 	}
@@ -66,60 +75,10 @@ func (e *Env) wireOf(ctx context.Context, c contender.Contender, n int) error {
 		connections.Want = report.Equals(float64(c.Connections))
 	}
 	for i := range f.Nodes {
-		in.Rounds = append(in.Rounds, float64(twice[i].BytesIn-once[i].BytesIn)/float64(pairs))
-		out.Rounds = append(out.Rounds, float64(twice[i].BytesOut-once[i].BytesOut)/float64(pairs))
-		connections.Rounds = append(connections.Rounds, float64(twice[i].Clients))
+		in.Rounds = append(in.Rounds, float64(after[i].BytesIn-before[i].BytesIn)/float64(pairs))
+		out.Rounds = append(out.Rounds, float64(after[i].BytesOut-before[i].BytesOut)/float64(pairs))
+		connections.Rounds = append(connections.Rounds, float64(after[i].Clients))
 	}
 	e.Add(in, out, connections)
 	return nil
-}
-
-// wireTotals returns what the nodes counted for a client that makes so many
-// pairs, and how many connections it had.
-func wireTotals(ctx context.Context, c contender.Contender, f *fleet.Fleet, pairs int) ([]fleet.Stats, error) {
-	if err := f.Reset(); err != nil {
-		return nil, err
-	}
-	client, err := c.Open(ctx, f.Addrs())
-	if err != nil {
-		return nil, err
-	}
-	err = runPairs(ctx, client, "wire", 128, pairs)
-	if err != nil {
-		return nil, errors.Join(err, client.Close())
-	}
-	working, err := f.Stats()
-	if err := errors.Join(err, client.Close()); err != nil {
-		return nil, err
-	}
-	stats, err := f.Stats()
-	for i := range stats {
-		stats[i].Clients = working[i].Clients
-	}
-	return stats, err
-}
-
-// runPairs acquires and releases so many locks, each with a name of its own, in
-// so many goroutines.
-func runPairs(ctx context.Context, client contender.Client, names string, goroutines, pairs int) error {
-	var next atomic.Int64
-	var g errgroup.Group
-	for range goroutines {
-		g.Go(func() error {
-			for {
-				i := next.Add(1)
-				if i > int64(pairs) {
-					return nil
-				}
-				l, err := client.Acquire(ctx, fmt.Sprintf("%s-%05d", names, i), ttl)
-				if err != nil {
-					return err
-				}
-				if err := l.Release(ctx); err != nil {
-					return err
-				}
-			}
-		})
-	}
-	return g.Wait()
 }
