@@ -45,6 +45,21 @@ func TestPorcupineFindsAnOverlapInTheMiddleOfALongHistory(t *testing.T) {
 	require.Greater(t, f.To, ms(25011))
 }
 
+// Wherever a history is cut, an overlap is in one piece.
+func TestPorcupineDoesNotCutThroughAnOverlap(t *testing.T) {
+	for at := range 70 {
+		s := tell()
+		for i := range 71 {
+			until := 10*i + 9
+			if i == at {
+				until = 10*i + 11
+			}
+			s.holds(10*i, 1+i%7, fmt.Sprint("token-", i), until)
+		}
+		require.Equal(t, check.Illegal, check.Porcupine(&s.History).Result, at)
+	}
+}
+
 // Beliefs that all overlap cannot be cut: one segment, as long as the history.
 func TestPorcupineIsBoundedOnWhatCannotBeCut(t *testing.T) {
 	s := tell()

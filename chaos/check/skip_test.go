@@ -40,6 +40,8 @@ func TestWhoMayBeNamedAsTheHolder(t *testing.T) {
 			keeps(5, 1, 1, "x", 1005).tries(900, 2).fails(910, 2, held, 1)},
 		{"a key that no node keeps any more", 1, tell().with(watched).asks(0, 1).fails(10, 1, "no quorum", 0).
 			keeps(5, 1, 1, "x", 1005).deletes(15, 1, "x", "x").tries(900, 2).fails(910, 2, held, 1)},
+		{"a key beside one that was deleted before", 0, tell().with(watched).asks(0, 1).fails(10, 1, "no quorum", 0).
+			keeps(5, 1, 1, "x", 1005).deletes(15, 1, "y", "y").tries(900, 2).fails(910, 2, held, 1)},
 		{"a key that was replaced", 1, tell().with(watched).asks(0, 1).fails(10, 1, "no quorum", 0).
 			keeps(5, 1, 1, "x", 1005).keeps(20, 1, 2, "y", 1020).tries(900, 3).fails(910, 3, held, 1)},
 		{"a key of whom nobody knows", 0, tell().with(watched).
@@ -87,6 +89,9 @@ func TestOfContendersThatBeginTogetherOneHolds(t *testing.T) {
 		{"a key may be left from before", 0, 0, all(tell().with(reliable).asks(900, 1).fails(940, 1, "context", 0).tries(2000, 1).tries(2010, 2).tries(2050, 3), held)},
 		{"no key can be left from before", 1, 1, all(tell().with(reliable).asks(900, 1).fails(939, 1, "context", 0).tries(2000, 1).tries(2010, 2).tries(2050, 3), held)},
 		{"a node is down", 0, 0, all(tell().with(reliable).fault(100, "kill", 1, 0).tries(2000, 1).tries(2010, 2).tries(2050, 3), held)},
+		{"a node is struck twice, and healed once", 0, 0, all(tell().with(reliable).fault(100, "kill", 1, 0).fault(200, "kill", 1, 0).heals(300, "kill", 1, 0).
+			tries(2000, 1).tries(2010, 2).tries(2050, 3), held)},
+		{"a node was down", 1, 1, all(tell().with(reliable).fault(100, "kill", 1, 0).heals(300, "kill", 1, 0).tries(2000, 1).tries(2010, 2).tries(2050, 3), held)},
 		{"a contender is paused", 0, 0, all(tell().with(reliable).fault(100, "pause-client", 0, 2).tries(2000, 1).tries(2010, 2).tries(2050, 3), held)},
 		{"somebody else is paused", 1, 1, all(tell().with(reliable).fault(100, "pause-client", 0, 4).tries(2000, 1).tries(2010, 2).tries(2050, 3), held)},
 		{"a contender crashes", 0, 0, start().fails(2060, 1, held, 2).crashes(2061, 2).fails(2062, 3, held, 1)},

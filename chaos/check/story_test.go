@@ -54,6 +54,13 @@ func (s *story) tries(at, client int) *story {
 	return s.begins(at, client, true)
 }
 
+// asksFor asks with a TTL of its own.
+func (s *story) asksFor(at, client, ttl int) *story {
+	s.asks(at, client)
+	s.Events[len(s.Events)-1].TTL = ms(ttl)
+	return s
+}
+
 func (s *story) begins(at, client int, try bool) *story {
 	s.next++
 	s.calls[client] = s.next
