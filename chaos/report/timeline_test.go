@@ -110,14 +110,18 @@ func TestEveryClientAndNodeHasALane(t *testing.T) {
 func TestAnOverlapIsRedAndNamesBothOwners(t *testing.T) {
 	all := draw(t, kleppmann(), report.View{})
 	assert.Equal(t, []string{"OVERLAP: client-1 and client-2 both believe, 900 ms"}, words(all, "overlap-label"))
-	reds := 0
+	reds, frames := 0, 0
 	for i := range all {
 		if all[i].Attr["class"] == "overlap" {
 			reds++
+			if all[i].Attr["fill"] == "none" && all[i].Name == "rect" {
+				frames++
+			}
 			assert.Contains(t, all[i].Attr["fill"]+all[i].Attr["stroke"], "#d1001f")
 		}
 	}
-	assert.GreaterOrEqual(t, reds, 4, "the band, its label, a frame around each belief")
+	assert.Equal(t, 2, frames, "one around each belief")
+	assert.Equal(t, 6, reds, "the band, its two edges, its label, and the frames")
 	assert.Contains(t, words(all, "seen")[0], `client-1 and client-2 both believed that they held "settle:2026-06-30"`)
 	assert.Contains(t, words(all, "seen")[0], "clock-jump on node 3 at 0.9 s")
 	assert.Equal(t, []string{"Plan node-clock-jump · seed 7 · out of model · verdict: unsafe by design, detected"}, words(all, "title"))
