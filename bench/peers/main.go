@@ -52,7 +52,7 @@ func scenarios() []scenario.Scenario {
 	}
 	const pairs, p50 = "pairs/s", "p50"
 	return []scenario.Scenario{
-		scenario.Price(list(ours)(quorums, single)),
+		scenario.Price(list(patient)(quorums, single)),
 		scenario.Wire(list(patient)(quorums, single)...),
 		scenario.Throughput(list(limit, patient)(quorums, single), []scenario.Comparison{
 			{Of: ours.Name, To: redsyncDefault.Name, Quantity: pairs, Relation: report.AtLeast, Aims: map[string]float64{"16": 5, "128": 10}},

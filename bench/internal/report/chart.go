@@ -15,8 +15,9 @@ type chart struct {
 	only    map[string]string
 	low     string // the quantity; with high, the lower end of a range
 	high    string
-	unit    string // on the vertical axis
-	bars    bool   // from zero; otherwise lines, on a logarithmic scale
+	unit    string  // on the vertical axis
+	scale   float64 // of the values on it; 0 is 1
+	bars    bool    // from zero; otherwise lines, on a logarithmic scale
 }
 
 // charts are the pictures of a run.
@@ -26,6 +27,7 @@ var charts = []chart{
 	{section: "throughput", title: "Throughput: locks acquired and released", along: "goroutines", label: "goroutines", low: "pairs/s", unit: "pairs/s"},
 	{section: "faults", title: "Acquiring, 16 goroutines: median to 99th percentile", along: "fault", label: "one of five nodes", only: map[string]string{"step": "acquire", "goroutines": "16"}, low: "p50", high: "p99", unit: "us"},
 	{section: "contention", title: "Locks handed out, of the ideal: 16 waiters", along: "hold", label: "held for", only: map[string]string{"waiters": "16"}, low: "locks/s", unit: "locks/s"},
+	{section: "availability", title: "Time a year in which no lock can be had, if each node is down", along: "N", label: "nodes", low: "without, a year", unit: "minutes", scale: 1 / 60e6},
 }
 
 // A picture is a chart that was drawn.
@@ -79,7 +81,11 @@ func (c *chart) series(s *Section) []series {
 		if m.Quantity == c.high {
 			values = all[at].high
 		}
-		values[m.Param(c.along)] = m.Median()
+		v := m.Median()
+		if c.scale != 0 {
+			v *= c.scale
+		}
+		values[m.Param(c.along)] = v
 	}
 	return all
 }

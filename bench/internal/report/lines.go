@@ -92,14 +92,7 @@ func (s *Sample) benchmarkUnit() string {
 
 // word makes one word that benchstat takes for a part of a name.
 func word(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == ' ' || r == '/' || r == ',' || r == '=' || r == '-':
-			return '_'
-		case r == '%':
-			return 'p'
-		default:
-			return r
-		}
-	}, s)
+	return strings.Join(strings.FieldsFunc(strings.ReplaceAll(s, "%", "percent"), func(r rune) bool {
+		return strings.ContainsRune(" /,=-()", r)
+	}), "_")
 }

@@ -79,7 +79,7 @@ func (s *Sample) cell(spread bool) string {
 		c += fmt.Sprintf(" (%s-%s)", s.Unit.bare(low), s.Unit.bare(high))
 	}
 	if !s.Met() {
-		c += fmt.Sprintf(" !%s %s", s.Want.Relation, s.Unit.Format(s.Want.Value))
+		c += fmt.Sprintf(" [want %s %s]", s.Want.Relation, s.Unit.Format(s.Want.Value))
 	}
 	return c
 }

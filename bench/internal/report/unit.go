@@ -44,7 +44,14 @@ func (u Unit) Format(v float64) string {
 
 // formatTime writes microseconds.
 func formatTime(us float64) string {
+	const minute = 60e6
 	switch {
+	case us >= 48*60*minute:
+		return significant(us/(24*60*minute), 3) + " days"
+	case us >= 120*minute:
+		return significant(us/(60*minute), 3) + " h"
+	case us >= 2*minute:
+		return significant(us/minute, 3) + " min"
 	case us >= 1e6:
 		return significant(us/1e6, 3) + " s"
 	case us >= 1e3:
@@ -59,9 +66,11 @@ func formatNines(v float64) string {
 	if v >= 1 {
 		return "100 %"
 	}
-	digits := int(math.Ceil(-math.Log10(1-v))) - 1 // 99.9... before the digits that tell
-	// Rounding must not make a whole of it.
-	return strconv.FormatFloat(math.Floor(v*math.Pow10(digits+3))/math.Pow10(digits+1), 'f', max(digits+1, 0), 64) + " %"
+	// A thousandth of the last digit makes up for what binary fractions lack.
+	const slack = 1e-3
+	digits := int(math.Ceil(-math.Log10(1-v)-slack)) - 1 // 99.9... before the digits that tell
+	// Rounded down: an availability is no whole.
+	return strconv.FormatFloat(math.Floor(v*math.Pow10(digits+3)+slack)/math.Pow10(digits+1), 'f', max(digits+1, 0), 64) + " %"
 }
 
 // significant writes v with n significant digits, but never less than its whole

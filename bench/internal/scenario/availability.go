@@ -41,9 +41,9 @@ func choose(n, k int) float64 {
 var Availability = Scenario{
 	Name:  "availability",
 	Title: "Availability, by number of nodes",
-	About: "The part of time in which a lock can be had, if every node is down 0.1 % or 1 % of the time, independently of the others. " +
-		"Closed form: the probability that a quorum is up. Measured: the client tries on nodes in memory with every set of nodes down, and again with every set hung, each set weighted with its probability; " +
-		"and so many times with nodes that are down at random, 1 % of the time each. \"Wrong\" counts outcomes other than: a lock exactly where a quorum is up.",
+	About: "The part of time in which a lock can be had, if every node is down for a part of time, independently of the others. " +
+		"Closed form: the probability that a quorum is up. The rest is measured, with the client on nodes in memory: with every set of nodes down, and again hung, each set weighted with its probability; " +
+		"and in many attempts with nodes down at random. \"Wrong\" counts outcomes other than: a lock exactly where a quorum is up.",
 	Run: func(ctx context.Context, e *Env) error {
 		for _, n := range NodeCounts {
 			e.Say("%d nodes", n)
@@ -55,53 +55,63 @@ var Availability = Scenario{
 	},
 }
 
+const microsecondsAYear = 365.25 * 24 * 3600 * 1e6
+
 func (e *Env) availabilityOf(ctx context.Context, n int) error {
 	need := quorum.Majority(n)
-	params := []report.Param{report.P("N", n)}
-	add := func(quantity string, unit report.Unit, v float64, want *report.Want) {
-		e.Add(report.Sample{Case: params, Quantity: quantity, Unit: unit, Rounds: []float64{v}, Want: want})
-	}
-	add("quorum", report.Number, float64(need), nil)
-	add("failures survived", report.Number, float64(n-need), nil)
-
-	wrong := 0
-	for i, fail := range []func(*redlocktest.Node){(*redlocktest.Node).Down, (*redlocktest.Node).Hang} {
-		had := make([]bool, 1<<n) // by set of failed nodes
-		for set := range had {
-			nodes := redlocktest.Nodes(n)
-			for j, node := range nodes {
-				if set&(1<<j) != 0 {
-					fail(node)
-				}
-			}
-			client, err := openMemory(nodes)
-			if err != nil {
-				return err
-			}
-			had[set], err = tryOnce(ctx, client)
-			if err := errors.Join(err, client.Close()); err != nil {
-				return err
-			}
-			if had[set] != (n-bits.OnesCount(uint(set)) >= need) {
-				wrong++
-			}
-		}
-		for _, down := range Down {
-			quantity := fmt.Sprintf("down %v %%", 100*down)
-			if i == 0 {
-				add(quantity, report.Nines, Available(n, down), nil)
-			}
-			what := []string{", measured", ", hung"}[i]
-			add(quantity+what, report.Nines, weigh(had, n, down), nil)
-		}
-	}
-	sampled, wrongly, err := sampleDown(ctx, n, 0.01, or(e, 50_000, 5_000))
+	down, wrongDown, err := everySet(ctx, n, (*redlocktest.Node).Down)
 	if err != nil {
 		return err
 	}
-	add("down 1 %, at random", report.Nines, sampled, nil)
-	add("wrong", report.Number, float64(wrong+wrongly), report.Equals(0))
+	hung, wrongHung, err := everySet(ctx, n, (*redlocktest.Node).Hang)
+	if err != nil {
+		return err
+	}
+	for _, p := range Down {
+		params := []report.Param{report.P("N", n), report.P("each node down", fmt.Sprintf("%g %%", 100*p))}
+		add := func(quantity string, unit report.Unit, v float64, want *report.Want) {
+			e.Add(report.Sample{Case: params, Quantity: quantity, Unit: unit, Rounds: []float64{v}, Want: want})
+		}
+		random, wrong, err := sampleDown(ctx, n, p, or(e, 50_000, 5_000))
+		if err != nil {
+			return err
+		}
+		add("quorum", report.Number, float64(need), nil)
+		add("failures survived", report.Number, float64(n-need), nil)
+		add("closed form", report.Nines, Available(n, p), nil)
+		add("without, a year", report.Time, (1-Available(n, p))*microsecondsAYear, nil)
+		add("every set down", report.Nines, weigh(down, n, p), nil)
+		add("every set hung", report.Nines, weigh(hung, n, p), nil)
+		add("at random", report.Nines, random, nil)
+		add("wrong", report.Number, float64(wrongDown+wrongHung+wrong), report.Equals(0))
+	}
 	return nil
+}
+
+// everySet tries to get a lock with every set of n nodes failed, and returns
+// with which it could be had, and how many outcomes were wrong.
+func everySet(ctx context.Context, n int, fail func(*redlocktest.Node)) (had []bool, wrong int, err error) {
+	had = make([]bool, 1<<n) // by set: bit i is node i
+	for set := range had {
+		nodes := redlocktest.Nodes(n)
+		for i, node := range nodes {
+			if set&(1<<i) != 0 {
+				fail(node)
+			}
+		}
+		client, err := openMemory(nodes)
+		if err != nil {
+			return nil, 0, err
+		}
+		had[set], err = tryOnce(ctx, client)
+		if err := errors.Join(err, client.Close()); err != nil {
+			return nil, 0, err
+		}
+		if had[set] != (n-bits.OnesCount(uint(set)) >= quorum.Majority(n)) {
+			wrong++
+		}
+	}
+	return had, wrong, nil
 }
 
 // weigh returns the probability of the sets of failed nodes with which a lock

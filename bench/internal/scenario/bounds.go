@@ -118,7 +118,7 @@ func (e *Env) boundFault(ctx context.Context, n int, fault string) error {
 		return err
 	}
 	defer f.Close()
-	client, err := redlock.New(fleet.Options(f.Addrs()), &redlock.Options{NodeTimeout: 500 * time.Millisecond})
+	client, err := redlock.New(fleet.Options(f.Addrs()), &redlock.Options{NodeTimeout: time.Second})
 	if err != nil {
 		return err
 	}

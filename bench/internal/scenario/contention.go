@@ -65,10 +65,10 @@ func (e *Env) contentionOf(ctx context.Context, c contender.Contender, waiters i
 			q := &queue{
 				// What another client may have left behind keeps nobody out.
 				name: fmt.Sprintf("wanted-%d-%v", round, hold),
-				hold: hold, strict: c.Ours,
+				hold: hold,
 			}
-			took, err := q.run(ctx, clients, or(e, 1500*time.Millisecond, 300*time.Millisecond))
-			if err != nil {
+			took := q.run(ctx, clients, or(e, 1500*time.Millisecond, 300*time.Millisecond))
+			if err := ctx.Err(); err != nil {
 				return err
 			}
 			stats, err := f.Stats()
@@ -83,9 +83,8 @@ func (e *Env) contentionOf(ctx context.Context, c contender.Contender, waiters i
 
 // A queue is waiters for one lock.
 type queue struct {
-	name   string
-	hold   time.Duration
-	strict bool // an error ends the run; otherwise it is counted
+	name string
+	hold time.Duration
 
 	mu        sync.Mutex
 	released  time.Time       // when the last release began; guarded by mu
@@ -96,22 +95,21 @@ type queue struct {
 }
 
 // run lets the clients wait for so long, and returns how long it was.
-func (q *queue) run(ctx context.Context, clients []contender.Waiter, d time.Duration) (time.Duration, error) {
+func (q *queue) run(ctx context.Context, clients []contender.Waiter, d time.Duration) time.Duration {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
-	errs := make([]error, len(clients))
 	var all sync.WaitGroup
-	for i, c := range clients {
-		all.Go(func() { errs[i] = q.wait(ctx, c) })
+	for _, c := range clients {
+		all.Go(func() { q.wait(ctx, c) })
 	}
 	all.Wait()
-	return time.Since(began), errors.Join(errs...)
+	return time.Since(began)
 }
 
 // wait is what one of them does until ctx ends.
-func (q *queue) wait(ctx context.Context, c contender.Waiter) error {
-	for {
+func (q *queue) wait(ctx context.Context, c contender.Waiter) {
+	for ctx.Err() == nil {
 		began := time.Now()
 		l, err := c.Wait(ctx, q.name, ttl)
 		now := time.Now()
@@ -126,11 +124,9 @@ func (q *queue) wait(ctx context.Context, c contender.Waiter) error {
 		q.mu.Unlock()
 		if err != nil {
 			if ctx.Err() != nil {
-				return nil
+				return
 			}
-			if err := q.fail(err); err != nil {
-				return err
-			}
+			q.fail()
 			continue
 		}
 		time.Sleep(q.hold) // the work
@@ -139,22 +135,15 @@ func (q *queue) wait(ctx context.Context, c contender.Waiter) error {
 		q.mu.Unlock()
 		// The end of the run is no reason to leave the lock behind.
 		if err := l.Release(context.WithoutCancel(ctx)); err != nil {
-			if err := q.fail(err); err != nil {
-				return err
-			}
+			q.fail()
 		}
 	}
 }
 
-// fail returns the error, or counts it.
-func (q *queue) fail(err error) error {
-	if q.strict {
-		return err
-	}
+func (q *queue) fail() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.failed++
-	return nil
 }
 
 func (q *queue) report(name string, waiters int, took time.Duration, stats []fleet.Stats, t *table) {

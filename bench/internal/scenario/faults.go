@@ -105,7 +105,7 @@ func (e *Env) makeBeds(ctx context.Context, kinds []contender.Contender, fault s
 			return nil, fmt.Errorf("%s: %w", kind.Name, err)
 		}
 		ends.add(client.Close)
-		if err := runPairs(ctx, &kind, client, fmt.Sprint("warm-", i), 16, 100); err != nil {
+		if err := runPairs(ctx, client, fmt.Sprint("warm-", i), 16, 100); err != nil {
 			return nil, fmt.Errorf("%s: %w", kind.Name, err)
 		}
 		beds = append(beds, &bed{kind, fault, i, client})

@@ -104,7 +104,7 @@ func acquireAll(ctx context.Context, client *redlock.Client, h holding) ([]*redl
 	g.SetLimit(64)
 	for i := range locks {
 		g.Go(func() (err error) {
-			if locks[i], err = client.TryAcquire(ctx, fmt.Sprintf("held-%06d", i), h.ttl); err != nil {
+			if locks[i], err = client.Acquire(ctx, fmt.Sprintf("held-%06d", i), h.ttl); err != nil {
 				return err
 			}
 			return locks[i].KeepAlive(redlock.KeepAlive{})

@@ -54,7 +54,7 @@ func (e *Env) outageOf(ctx context.Context, c contender.Contender, how string, t
 		return err
 	}
 	defer client.Close()
-	if err := runPairs(ctx, &c, client, "warm", 1, 20); err != nil {
+	if err := runPairs(ctx, client, "warm", 1, 20); err != nil {
 		return err
 	}
 	for i, n := range f.Nodes[2:] {

@@ -46,7 +46,7 @@ func (e *Env) priceOf(ctx context.Context, c contender.Contender, n int) error {
 	}
 	defer client.Close()
 	const locks = 100
-	if err := runPairs(ctx, &c, client, "warm", 1, 10); err != nil { // connections, scripts
+	if err := runPairs(ctx, client, "warm", 1, 10); err != nil { // connections, scripts
 		return err
 	}
 	if _, err := (&meter{fleet: f}).settle(ctx, PairBill(n).Times(10)); err != nil {
@@ -57,7 +57,7 @@ func (e *Env) priceOf(ctx context.Context, c contender.Contender, n int) error {
 		return err
 	}
 	defer m.close()
-	if err := runPairs(ctx, &c, client, "price", 1, locks); err != nil {
+	if err := runPairs(ctx, client, "price", 1, locks); err != nil {
 		return err
 	}
 	stats, err := m.settle(ctx, PairBill(n).Times(locks))

@@ -85,7 +85,7 @@ func (t *table) addPairs(c *contender.Contender, params []report.Param, r load.R
 	add("allocations a pair", report.Number, float64(int(float64(r.Allocs)/float64(r.Turns)+0.5)), nil)
 	var none *report.Want
 	if c.Ours {
-		none = report.Equals(0)
+		none = report.Aim(report.Exactly, 0)
 	}
 	add("failed", report.Number, float64(r.Failed), none)
 }

@@ -53,14 +53,14 @@ func (e *Env) wireOf(ctx context.Context, c contender.Contender, n int) error {
 	if err := f.Reset(); err != nil {
 		return err
 	}
-	if err := runPairs(ctx, &c, client, "warm", goroutines, pairs); err != nil { // connections, scripts
+	if err := runPairs(ctx, client, "warm", goroutines, pairs); err != nil { // connections, scripts
 		return err
 	}
 	before, err := m.settle(ctx, PairBill(n).Times(pairs))
 	if err != nil {
 		return err
 	}
-	if err := runPairs(ctx, &c, client, "wire", goroutines, pairs); err != nil {
+	if err := runPairs(ctx, client, "wire", goroutines, pairs); err != nil {
 		return err
 	}
 	after, err := m.settle(ctx, PairBill(n).Times(2*pairs))
