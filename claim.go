@@ -147,6 +147,7 @@ type outcome struct {
 	keys       int
 	denied     bool // the node had lost the key when it was released
 	clean      bool // after a release, nothing of ours is left
+	held       bool // the node had granted at some time
 }
 
 // record takes note of the answer to r.
@@ -193,7 +194,7 @@ func (c *claim) recordLocked(r *Request, a Answer) (o outcome) {
 	case OpRelease:
 		gone := p.gone
 		o.hunt = p.recordRelease(a.Vote)
-		o.clean, o.denied = p.clean, p.gone && !gone
+		o.clean, o.held, o.denied = p.clean, p.held, p.gone && !gone
 	}
 	o.unanswered, o.keys = p.unanswered > 0, p.keys()
 	return o

@@ -24,6 +24,7 @@ func (c *Client) Connect(ctx context.Context) error {
 
 	decision, ballots := quorum.Call(ctx, len(c.voters), c.need, c.connectNode, nil)
 	if decision == quorum.Won {
+		c.connectOnce.Do(func() { close(c.connected) })
 		return nil
 	}
 	if err := c.refused(); err != nil {

@@ -156,7 +156,7 @@ func (r *round) voteOf(a Answer, o outcome) quorum.Vote {
 		return quorum.Yes
 	case o.denied: // clean, but a quorum may have been lost: hear the others
 		return quorum.No
-	case o.clean:
+	case o.clean && o.held: // one that never granted does not know of a loss
 		return quorum.Yes
 	case r.command.Op == OpRelease:
 		return quorum.Fault

@@ -273,3 +273,25 @@ func TestB22AReleaseDoesNotWaitForHungNodes(t *testing.T) {
 		}
 	}
 }
+
+// A node that never granted the lock does not know that others lost it, however
+// soon it answers.
+func TestB49ReleaseHearsOfTheLossFromTheNodesThatGranted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := redlocktest.Nodes(5)
+		client := redlocktest.NewClient(t, nodes, nil)
+		nodes[3].Down()
+		nodes[4].Down()
+		lock, err := client.TryAcquire(ctx, "job", time.Minute)
+		require.NoError(t, err)
+
+		nodes[3].Up()
+		nodes[4].Up()
+		nodes[2].Forget()
+		other, err := redlocktest.NewClient(t, nodes, nil).TryAcquire(ctx, "job", time.Minute)
+		require.NoError(t, err, "a quorum that overlaps in the node that forgot")
+		nodes[2].Slow(20 * ms)
+		require.ErrorIs(t, lock.Release(ctx), redlock.ErrLost)
+		require.NoError(t, other.Release(ctx))
+	})
+}
