@@ -114,7 +114,8 @@ func (s *settings) runPlan(ctx context.Context, p *plan.Plan, seed uint64) (int,
 	judged := check.Judge(h, check.Floors(p.Floors))
 	status := exitOf(judged.Verdict)
 	run := report.Run{
-		History: h, Marks: marks(h, &judged), Verdict: string(judged.Verdict), Exit: status,
+		History: h, Marks: marks(&judged), Verdict: string(judged.Verdict), Exit: status,
+		Found:  map[report.MarkKind]int{report.Overlap: judged.Stats.Overlaps},
 		Commit: commit(), Contended: judged.Stats.Contended,
 		Replay: fmt.Sprintf("go run ./chaos -backend %s -replay %s/%s", s.backend, path, report.HistoryFile),
 	}
@@ -206,32 +207,18 @@ func statusOf(log *history.Recorder, p *plan.Plan) report.Status {
 	}
 }
 
-// marks turns findings into what the report shows.
-func marks(h *history.History, r *check.Report) (marks []report.Mark) {
+// marks turns findings into what the report shows beside what it finds in the
+// history itself: stale writes and lost updates.
+func marks(r *check.Report) (marks []report.Mark) {
 	for _, f := range r.Findings {
 		kind := report.Note
 		switch f.Check {
 		case check.CheckOverlap:
 			kind = report.Overlap
 		case check.CheckStore:
-			continue // the writes below
+			kind = report.LostUpdate
 		}
 		marks = append(marks, report.Mark{Kind: kind, Name: f.Name, From: f.From, To: f.To, Clients: f.Clients, Text: f.Text})
-	}
-	for i := range h.Events {
-		e := &h.Events[i]
-		if e.Kind != history.Write {
-			continue
-		}
-		mark := report.Mark{Name: e.Name, From: e.At, To: e.At, Clients: []int{e.Client}}
-		if e.At > e.Until {
-			mark.Kind = report.StaleWrite
-			marks = append(marks, mark)
-		}
-		if e.Based != e.Version-1 {
-			mark.Kind = report.LostUpdate
-			marks = append(marks, mark)
-		}
 	}
 	return marks
 }

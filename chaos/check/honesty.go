@@ -9,6 +9,7 @@ import (
 
 // Floors are what a run must have seen at least to prove anything.
 type Floors struct {
+	Attempts  int // rounds of SETs
 	Grants    int // locks acquired
 	Contended int // calls during which another client asked for that lock or held it
 	Faults    int // that were seen to take effect
@@ -44,8 +45,9 @@ func (x *index) honesty(floors Floors, s *Stats) []string {
 	for _, f := range s.Faults {
 		seen += f.Seen
 	}
+	need(floors.Attempts, x.h.Attempts, "attempts")
 	need(floors.Grants, s.Grants, "grants")
-	need(floors.Contended, s.Contended, "contended attempts")
+	need(floors.Contended, s.Contended, "contended acquisitions")
 	need(floors.Faults, seen, "faults that were seen to take effect")
 	need(floors.Healed, s.GrantsHealed, "grants after everything was healed")
 	if x.h.Class != history.OutOfModel {

@@ -29,7 +29,7 @@ func TestWhatARunMustHaveSeen(t *testing.T) {
 
 	require.Empty(t, check.Honesty(&s.History, check.Floors{Grants: 3, Contended: 1, Faults: 1}))
 	require.Equal(t, []string{
-		"3 grants, want at least 4", "1 contended attempts, want at least 2",
+		"3 grants, want at least 4", "1 contended acquisitions, want at least 2",
 		"1 faults that were seen to take effect, want at least 2", "0 grants after everything was healed, want at least 1",
 	}, check.Honesty(&s.History, check.Floors{Grants: 4, Contended: 2, Faults: 2, Healed: 1}))
 }

@@ -58,7 +58,7 @@ func base(name string, nodes int) Plan {
 			Try:      0.3, KeepAlive: 0.4, Extend: 0.3, Cancel: 0.05, Abandon: 0.02,
 		},
 		Network: Network{Delay: Span{100 * time.Microsecond, 3 * time.Millisecond}},
-		Floors:  Floors{Grants: 5, Contended: 10, Faults: 2, Healed: 1},
+		Floors:  Floors{Attempts: 50, Grants: 5, Contended: 10, Faults: 2, Healed: 1},
 	}
 }
 
@@ -207,7 +207,7 @@ func slack(_ uint64, nodes int) Plan {
 		Patience: Span{time.Second, time.Second}, Try: 0.5, KeepAlive: 1,
 		Stagger: Span{200 * time.Millisecond, 200 * time.Millisecond},
 	}
-	p.Floors.Grants = 1
+	p.Floors.Attempts, p.Floors.Grants = 30, 1
 	spare := p.Nodes - p.Quorum()
 	for i, at := 0, 500*time.Millisecond; at < p.Length; i, at = i+1, at+600*time.Millisecond {
 		s := Step{Fault: Flush, At: at}

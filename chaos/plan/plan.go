@@ -59,6 +59,7 @@ type Plan struct {
 
 // Floors are what a run of the plan must have seen at least to prove anything.
 type Floors struct {
+	Attempts  int `json:"attempts"` // rounds of SETs
 	Grants    int `json:"grants"`
 	Contended int `json:"contended"` // calls during which another client asked for that lock or held it
 	Faults    int `json:"faults"`    // that were seen to take effect

@@ -17,16 +17,16 @@ func Random(seed uint64, nodes int) Plan {
 		About:  "everything that the assumptions allow, drawn from the seed",
 		Expect: "no overlap, no orphan, progress after healing",
 		Nodes:  nodes, Clients: 3 + d.ForText("clients").Int(3), Names: 1 + d.ForText("names").Int(2),
-		Length: d.ForText("length").In(Span{1800 * time.Millisecond, 3 * time.Second}),
+		Length: d.ForText("length").In(Span{600 * time.Millisecond, 1100 * time.Millisecond}),
 	}
 	for i := range 1 + d.ForText("how many ttls").Int(3) {
-		ttl := d.ForText("ttl").For(uint64(i)).In(Span{50 * time.Millisecond, 500 * time.Millisecond})
+		ttl := d.ForText("ttl").For(uint64(i)).In(Span{50 * time.Millisecond, 350 * time.Millisecond})
 		p.TTLs = append(p.TTLs, ttl)
 	}
 	p.Traffic = Traffic{
 		Workers: 1 + d.ForText("workers").Int(2),
-		Think:   Span{0, 60 * time.Millisecond}, Hold: Span{0, 150 * time.Millisecond},
-		Patience: Span{50 * time.Millisecond, time.Second},
+		Think:   Span{0, 40 * time.Millisecond}, Hold: Span{0, 100 * time.Millisecond},
+		Patience: Span{50 * time.Millisecond, 600 * time.Millisecond},
 		Try:      0.3, KeepAlive: 0.4, Extend: 0.4,
 		Cancel: d.ForText("cancel").Fraction() * 0.3, Abandon: d.ForText("abandon").Fraction() * 0.1,
 		Stagger: Span{0, 30 * time.Millisecond},
@@ -46,7 +46,7 @@ func Random(seed uint64, nodes int) Plan {
 		p.ClientRates = append(p.ClientRates, 0.996+0.008*d.ForText("client rate").For(uint64(i)).Fraction())
 	}
 	p.Steps = d.ForText("steps").steps(&p)
-	p.Floors = Floors{Grants: 5, Contended: 10, Faults: 2, Healed: 1}
+	p.Floors = Floors{Attempts: 50, Grants: 5, Contended: 10, Faults: 2, Healed: 1}
 	return p
 }
 
@@ -54,7 +54,7 @@ func Random(seed uint64, nodes int) Plan {
 // clients at any time.
 func (d Dice) steps(p *Plan) (steps []Step) {
 	const gap = time.Millisecond
-	at := d.ForText("first").In(Span{50 * time.Millisecond, 300 * time.Millisecond})
+	at := d.ForText("first").In(Span{20 * time.Millisecond, 100 * time.Millisecond})
 	for i := uint64(0); ; i++ {
 		one := d.For(i)
 		s := one.nodeStep(p)
@@ -67,13 +67,13 @@ func (d Dice) steps(p *Plan) (steps []Step) {
 			break
 		}
 		steps = append(steps, s)
-		at += s.For + gap + one.ForText("gap").In(Span{0, 200 * time.Millisecond})
+		at += s.For + gap + one.ForText("gap").In(Span{0, 60 * time.Millisecond})
 	}
 	for i := range d.ForText("crashes").Int(3) {
 		one := d.ForText("crash").For(uint64(i))
 		steps = append(steps, Step{
 			Fault: CrashClient, Clients: []int{1 + one.Int(p.Clients)},
-			At: one.ForText("at").In(Span{100 * time.Millisecond, p.Length - gap}),
+			At: one.ForText("at").In(Span{50 * time.Millisecond, p.Length - gap}),
 		})
 	}
 	return steps
@@ -87,7 +87,7 @@ var (
 // nodeStep draws a fault of nodes; only forgetting is limited to a minority.
 func (d Dice) nodeStep(p *Plan) Step {
 	s := Step{Fault: randomFaults[d.ForText("fault").Int(len(randomFaults))]}
-	s.For = d.ForText("for").In(Span{20 * time.Millisecond, 400 * time.Millisecond})
+	s.For = d.ForText("for").In(Span{20 * time.Millisecond, 200 * time.Millisecond})
 	count := 1 + d.ForText("count").Int(p.Nodes-p.Quorum())
 	if s.Fault != RestartLate && d.ForText("many").Chance(0.2) {
 		count = p.Quorum() + d.ForText("more").Int(p.Nodes-p.Quorum()+1)

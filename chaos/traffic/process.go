@@ -93,7 +93,7 @@ func (p *process) granted(lock *redlock.Lock, call int) *heldLock {
 	defer p.mu.Unlock()
 	p.holds[lock.Token()], p.named[lock.Name()] = h, lock.Token()
 	p.announceLocked(h, remaining)
-	p.run.healed.granted(lock.Name())
+	p.run.healed.granted(lock.Name(), call, int(p.run.attempts.Load()))
 	return h
 }
 

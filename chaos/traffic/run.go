@@ -53,7 +53,7 @@ func Run(ctx context.Context, s cluster.Setup, c cluster.Cluster) (*history.Hist
 	r := &run{
 		plan: s.Plan, cluster: c, log: s.Log, dice: plan.Dice(s.Seed).ForText("traffic"), options: Options(),
 		store:  &store{log: s.Log, versions: map[string]int{}},
-		healed: newHealed(),
+		healed: newHealed(s.Plan.Floors),
 		gates:  make([]gate, s.Plan.Clients), processes: make([]*process, s.Plan.Clients),
 	}
 	for i := range r.processes {
