@@ -20,7 +20,9 @@ import (
 	"github.com/quorumlock/redlock/bench/internal/scenario"
 )
 
-func main() {
+func main() { os.Exit(run()) }
+
+func run() (status int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	b := command.Bench{
@@ -31,5 +33,5 @@ func main() {
 		Modules:   []string{"github.com/redis/go-redis/v9"},
 		Scenarios: scenario.All,
 	}
-	os.Exit(b.Main(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	return b.Main(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock"
@@ -77,7 +78,7 @@ func BenchmarkDistance(b *testing.B) {
 func ours(b *testing.B, nodes []*redis.Options) func(name string) error {
 	client, err := redlock.New(nodes, &redlock.Options{NodeTimeout: time.Second}) // two cores cannot answer 1,024 in 50 ms
 	require.NoError(b, err)
-	b.Cleanup(func() { client.Shutdown(context.Background()) }) // the next run finds no key of this one
+	b.Cleanup(func() { assert.NoError(b, client.Shutdown(context.Background())) }) // the next run finds no key of this one
 	require.NoError(b, client.Connect(context.Background()))
 	return func(name string) error { return pair(client, name) }
 }

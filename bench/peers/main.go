@@ -1,8 +1,8 @@
 // Command peers measures this module's lock beside other Go clients for locks on
 // Redis, each configured as well as it can be, in one run, taking turns.
 //
-//	cd bench/peers && go run . -quick    about a minute
-//	cd bench/peers && go run .           about ten
+//	cd bench/peers && go run . -quick    a minute or two
+//	cd bench/peers && go run .           about thirteen
 //
 // It is a module of its own, so that nobody who uses the lock downloads the
 // others.
@@ -20,7 +20,9 @@ import (
 	"github.com/quorumlock/redlock/bench/internal/scenario"
 )
 
-func main() {
+func main() { os.Exit(run()) }
+
+func run() (status int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	b := command.Bench{
@@ -34,7 +36,7 @@ func main() {
 		},
 		Scenarios: scenarios(),
 	}
-	os.Exit(b.Main(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	return b.Main(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }
 
 func scenarios() []scenario.Scenario {

@@ -83,7 +83,7 @@ func Run(ctx context.Context, l Load) (Result, error) {
 		workers[i] = w
 		all.Go(func() {
 			measured := false // every worker has at least one turn that counts
-			for ctx.Err() == nil && !(over.Load() && measured) {
+			for ctx.Err() == nil && (!over.Load() || !measured) {
 				w.on = measuring.Load()
 				err := w.do(ctx, l.Work)
 				if !w.on {

@@ -57,15 +57,13 @@ func (e *Env) outageOf(ctx context.Context, c contender.Contender, how string, t
 	if err := runPairs(ctx, client, "warm", 1, 20); err != nil {
 		return err
 	}
-	for i, n := range f.Nodes[2:] {
-		if how == "hung" && i == 0 {
-			err = errors.Join(err, n.Pause())
-		} else if how == "hung" {
-			err = errors.Join(err, n.Pause())
-			defer n.Resume() //nolint:errcheck // only so that it can be stopped in good order
-		} else {
+	for _, n := range f.Nodes[2:] {
+		if how == "refused" {
 			err = errors.Join(err, n.Kill())
+			continue
 		}
+		err = errors.Join(err, n.Pause())
+		defer n.Resume() //nolint:errcheck // so that clients can say goodbye
 	}
 	if err != nil {
 		return err
