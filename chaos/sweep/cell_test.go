@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/quorumlock/redlock/quorum"
 )
 
 // A cell is one operation that meets one fault.
@@ -46,7 +44,7 @@ type targets struct {
 
 // targetsOf returns all target sets of n nodes.
 func targetsOf(n int) []targets {
-	need := quorum.Majority(n)
+	need := majority(n)
 	sizes := []struct {
 		name string
 		size int
@@ -97,8 +95,11 @@ func (c *cell) matches(pattern string) bool {
 	return true
 }
 
+// majority is not package quorum's, which is tested here, too.
+func majority(n int) int { return n/2 + 1 }
+
 // need is how many nodes must agree, spare how many may fail.
-func (c *cell) need() int  { return quorum.Majority(c.n) }
+func (c *cell) need() int  { return majority(c.n) }
 func (c *cell) spare() int { return c.n - c.need() }
 
 // meets returns what the fault does to the operation's first command of this

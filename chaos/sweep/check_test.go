@@ -118,13 +118,13 @@ func (r *run) honest(lock *redlock.Lock, ttl time.Duration) {
 	assert.NoError(r, lock.Err(), "held")
 	const rounding = 2 * time.Millisecond
 	for {
-		before := lock.Remaining()
+		start, before := time.Now(), lock.Remaining()
 		var believed time.Duration
 		count := r.holders(lock, func() time.Duration {
 			believed = lock.Remaining()
 			return believed + drift - rounding
 		})
-		if believed > before {
+		if believed > before-time.Since(start)+rounding {
 			continue // keep-alive has extended it meanwhile
 		}
 		if count < r.need() {
@@ -153,14 +153,12 @@ func (r *run) hold(ttl time.Duration) *redlock.Lock {
 		}
 		return everywhere
 	}), "before the fault a lock is held by every node: %v", err)
-	if r.variant.first {
-		r.heardAll()
-	}
+	r.heardAll()
 	return lock
 }
 
-// heardAll waits until the client has every answer of what it sent before: the
-// first message that a fault meets is to be one of the operation.
+// heardAll waits until the client has every answer of what it sent before, so that
+// what a fault meets is part of the operation.
 func (r *run) heardAll() {
 	answers := make(chan redlock.Answer, r.n)
 	for _, node := range r.nodes {

@@ -1,0 +1,5 @@
+//go:build race
+
+package sweep_test
+
+func init() { raced = true }
