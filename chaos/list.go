@@ -13,10 +13,20 @@ import (
 
 // printList lists faults and plans.
 func (s *settings) printList() (int, error) {
+	clusters := map[string]cluster.Cluster{}
+	for _, backend := range backends {
+		if backend == "sim" {
+			continue
+		}
+		if c, err := s.probe(backend); err == nil { // otherwise it can do nothing here
+			defer c.Close()
+			clusters[backend] = c
+		}
+	}
 	out := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "FAULT\tRUNS ON\tWHAT HAPPENS")
 	for _, f := range plan.Faults {
-		fmt.Fprintf(out, "%s\t%s\t%s\n", f.Name, strings.Join(s.where(f), " "), f.About)
+		fmt.Fprintf(out, "%s\t%s\t%s\n", f.Name, strings.Join(where(clusters, f), " "), f.About)
 	}
 	fmt.Fprintln(out, "\nPLAN\tCLASS\tWHAT IS ATTACKED\tEXPECTED")
 	for _, m := range plan.Catalog {
@@ -31,22 +41,14 @@ func (s *settings) printList() (int, error) {
 }
 
 // where returns the backends that can do the fault here, now.
-func (s *settings) where(f plan.Fault) (names []string) {
+func where(clusters map[string]cluster.Cluster, f plan.Fault) (names []string) {
 	for _, name := range backends {
-		if f.OfClients || name == "sim" || s.can(name, f.Name) {
+		c := clusters[name]
+		if name == "sim" || c != nil && (f.OfClients || c.Can(f.Name) == nil) {
 			names = append(names, name)
 		}
 	}
 	return names
-}
-
-func (s *settings) can(backend, fault string) bool {
-	c, err := s.probe(backend)
-	if err != nil {
-		return false
-	}
-	defer c.Close()
-	return c.Can(fault) == nil
 }
 
 // probe returns a cluster of one node, to be asked what it can do.
