@@ -25,7 +25,7 @@ var charts = []chart{
 	{section: "commands", title: "Commands for one lock, on all nodes together", along: "N", label: "nodes", low: "total", unit: "commands", bars: true},
 	{section: "price", title: "Commands for one lock, on all nodes together", along: "N", label: "nodes", low: "sent for a lock", unit: "commands", bars: true},
 	{section: "throughput", title: "Throughput: locks acquired and released", along: "goroutines", label: "goroutines", low: "pairs/s", unit: "pairs/s"},
-	{section: "faults", title: "Acquiring, 16 goroutines: median to 99th percentile", along: "fault", label: "one of five nodes", only: map[string]string{"step": "acquire", "goroutines": "16"}, low: "p50", high: "p99", unit: "us"},
+	{section: "faults", title: "Acquiring, 16 goroutines: median to 99th percentile", along: "fault", label: "one of five nodes", only: map[string]string{"step": "acquire", "goroutines": "16"}, low: "p50", high: "p99", unit: "microseconds"},
 	{section: "contention", title: "Locks handed out, of the ideal: 16 waiters", along: "hold", label: "held for", only: map[string]string{"waiters": "16"}, low: "locks/s", unit: "locks/s"},
 	{section: "availability", title: "Time a year in which no lock can be had, if each node is down", along: "N", label: "nodes", low: "without, a year", unit: "minutes", scale: 1 / 60e6},
 }
@@ -47,9 +47,10 @@ func picturesOf(r *Run, name string) []picture {
 // drawAll draws the pictures of a run into a folder.
 func drawAll(r *Run, folder, name string) ([]picture, error) {
 	pictures := picturesOf(r, name)
+	order := r.subjects()
 	for _, p := range pictures {
 		i := slices.IndexFunc(charts, func(c chart) bool { return c.section == p.section })
-		if err := charts[i].draw(r.Section(p.section), filepath.Join(folder, p.file)); err != nil {
+		if err := charts[i].draw(r.Section(p.section), order, filepath.Join(folder, p.file)); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.file, err)
 		}
 	}

@@ -4,15 +4,26 @@ import (
 	"image/color"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 )
+
+// colours are easy to tell apart, also for most who see colours differently.
+var colours = []color.Color{
+	color.RGBA{31, 119, 180, 255}, color.RGBA{255, 127, 14, 255}, color.RGBA{44, 160, 44, 255},
+	color.RGBA{214, 39, 40, 255}, color.RGBA{148, 103, 189, 255}, color.RGBA{140, 86, 75, 255},
+	color.RGBA{227, 119, 194, 255}, color.RGBA{127, 127, 127, 255}, color.RGBA{188, 189, 34, 255},
+	color.RGBA{23, 190, 207, 255},
+}
+
+// crowd is how many lines of a legend have room above the data.
+const crowd = 3
 
 // Size of a picture, and dots an inch.
 const (
@@ -21,7 +32,9 @@ const (
 	resolution = 120
 )
 
-func (c *chart) draw(s *Section, file string) error {
+// draw draws the chart. A client has the colour of its place in order, the same
+// in all pictures.
+func (c *chart) draw(s *Section, order []string, file string) error {
 	p := plot.New()
 	p.Title.Text = c.title
 	p.X.Label.Text = c.label
@@ -36,7 +49,11 @@ func (c *chart) draw(s *Section, file string) error {
 	places := c.places(s)
 	all := c.series(s)
 	for i := range all {
-		if err := c.add(p, &all[i], places, i, len(all)); err != nil {
+		shade := i
+		if at := slices.Index(order, all[i].name); at >= 0 {
+			shade = at
+		}
+		if err := c.add(p, &all[i], places, colours[shade%len(colours)], i, len(all)); err != nil {
 			return err
 		}
 	}
@@ -49,13 +66,17 @@ func (c *chart) draw(s *Section, file string) error {
 		p.Y.Max *= 3
 	}
 	p.X.Min, p.X.Max = -0.6, float64(len(places))-0.4
+	if len(all) > crowd {
+		p.Legend.Left = false
+		p.X.Max += 0.5 * float64(len(places)) // for the legend
+	}
 	canvas := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(resolution), vgimg.UseBackgroundColor(color.White))
 	p.Draw(draw.New(canvas))
 	return writePNG(canvas, file)
 }
 
 // add adds one of n series.
-func (c *chart) add(p *plot.Plot, s *series, places []string, i, n int) error {
+func (c *chart) add(p *plot.Plot, s *series, places []string, shade color.Color, i, n int) error {
 	offset := float64(i) - float64(n-1)/2 // in widths of a bar, from the place's middle
 	var low plotter.Values
 	var points plotter.XYs
@@ -75,7 +96,6 @@ func (c *chart) add(p *plot.Plot, s *series, places []string, i, n int) error {
 			ranges = append(ranges, plotter.XYs{{X: x, Y: v}, {X: x, Y: high}})
 		}
 	}
-	shade := plotutil.Color(i)
 	if c.bars {
 		barWidth := vg.Points(250 / float64(n*len(places)))
 		bars, err := plotter.NewBarChart(low, barWidth)
@@ -112,11 +132,13 @@ func (c *chart) add(p *plot.Plot, s *series, places []string, i, n int) error {
 	return nil
 }
 
-// powers are ticks at powers of ten, and unlabelled ones between.
+// powers are ticks at powers of ten, and others between: labelled where there
+// is room.
 type powers struct{}
 
 func (powers) Ticks(low, high float64) []plot.Tick {
 	var ticks []plot.Tick
+	roomy := high/low < 1e4
 	for e := math.Floor(math.Log10(low)); math.Pow(10, e) <= high; e++ {
 		for m := 1.0; m < 10; m++ {
 			v := m * math.Pow(10, e)
@@ -124,8 +146,8 @@ func (powers) Ticks(low, high float64) []plot.Tick {
 				continue
 			}
 			tick := plot.Tick{Value: v}
-			if m == 1 || m == 3 {
-				tick.Label = thousands(strconv.FormatFloat(v, 'f', -1, 64))
+			if m == 1 || m == 3 && roomy {
+				tick.Label = thousands(strconv.FormatFloat(v, 'f', int(max(-e, 0)), 64))
 			}
 			ticks = append(ticks, tick)
 		}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"time"
 )
 
@@ -32,6 +33,19 @@ func (r *Run) Section(name string) *Section {
 		}
 	}
 	return nil
+}
+
+// subjects returns the clients in the order in which they appear.
+func (r *Run) subjects() []string {
+	var all []string
+	for i := range r.Sections {
+		for _, s := range r.Sections[i].Samples {
+			if !slices.Contains(all, s.Subject) {
+				all = append(all, s.Subject)
+			}
+		}
+	}
+	return all
 }
 
 // Failures returns the samples that are not as predicted and have to be, a line

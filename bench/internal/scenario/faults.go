@@ -42,7 +42,7 @@ func Faults(clients []contender.Contender, goroutines []int) Scenario {
 				beds = append(beds, made...)
 			}
 			t := newTable(nil)
-			for _, g := range or(e, goroutines, goroutines[:1]) {
+			for _, g := range or(e, goroutines, []int{16}) {
 				for round := range e.Rounds {
 					for _, b := range beds {
 						e.Say("%d goroutines, round %d of %d, %s, %s", g, round+1, e.Rounds, b.kind.Name, b.fault)
