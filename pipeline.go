@@ -55,7 +55,7 @@ func (p *pipeline) send(k *link) {
 	k.do(&p.ctx, p.sent)
 	p.sent = p.sent[:0]
 	for i := range p.cmds {
-		if err := p.cmds[i].Err(); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+		if err := p.cmds[i].Err(); err != nil && p.requests[i].isScript() && redis.HasErrorPrefix(err, "NOSCRIPT") {
 			p.cmds[i] = *redis.NewCmd(&p.ctx, p.requests[i].encodeSource()...)
 			p.sent = append(p.sent, &p.cmds[i])
 		}
