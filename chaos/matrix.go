@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -60,6 +63,9 @@ func (s *settings) runMatrix(ctx context.Context) (int, error) {
 	if err := matrix.WriteText(s.out); err != nil {
 		return 0, err
 	}
+	if err := writeMatrix(filepath.Join(s.folder, "matrix.md"), matrix); err != nil {
+		return 0, err
+	}
 	verdict := "every line is as promised"
 	if status != exitAsPromised {
 		verdict = "NOT every line is as promised"
@@ -67,6 +73,18 @@ func (s *settings) runMatrix(ctx context.Context) (int, error) {
 	fmt.Fprintf(s.out, "\n%s (%s, %d nodes, %d seeds a line from %d on, %v)\n",
 		verdict, backend, s.nodes, seeds, s.seed, time.Since(start).Round(100*time.Millisecond))
 	return status, nil
+}
+
+// writeMatrix writes the table for a page.
+func writeMatrix(path string, m report.Matrix) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	var page bytes.Buffer
+	if err := m.WriteMarkdown(&page); err != nil {
+		return err
+	}
+	return os.WriteFile(path, page.Bytes(), 0o666)
 }
 
 // try runs one trial.
