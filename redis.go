@@ -226,6 +226,9 @@ func parseURL(s string) (*redis.Options, error) {
 	if err != nil {
 		return nil, errors.New("does not parse as a URL")
 	}
+	if strings.Contains(s, "#") { // what is before it would be taken for the host
+		return nil, errors.New("has a #, which a password needs as %23")
+	}
 	switch u.Scheme {
 	case "redis", "rediss":
 		if u.Host == "" {

@@ -24,7 +24,7 @@ func FuzzOpenKeepsPasswords(f *testing.F) {
 	for _, s := range [][2]string{
 		{"redis://user:", "@host:6379/0"}, {"redis://:", "@host:6379/zero"}, {"rediss://u:", "@host:port"},
 		{"unix://u:", "@/tmp/redis.sock?db=x"}, {"http://u:", "@host"}, {"redis://u:", "/@host:1"},
-		{"redis://u:", "#@host"}, {"redis://u:", "?x=1@host:2"}, {"://", ""}, {"redis://u:%", "@h"},
+		{"redis://u:", "#@host"}, {"redis://", "#@000000"}, {"redis://u:", "?x=1@host:2"}, {"://", ""}, {"redis://u:%", "@h"},
 		{"redis://host/", "?bogus=1"}, {"redis://[", "]:6379"}, {"redis://h:6379/0?dial_timeout=", ""},
 	} {
 		f.Add(s[0], s[1])
@@ -38,8 +38,9 @@ func FuzzOpenKeepsPasswords(f *testing.F) {
 			return
 		}
 		defer client.Close()
-		if strings.Contains(before, "@") || !strings.Contains(after, "@") {
-			return // it is no password there, but an address
+		_, authority, found := strings.Cut(before, "://")
+		if !found || strings.ContainsAny(authority, "@/") || !strings.Contains(after, "@") {
+			return // it is no password there, but an address or a path
 		}
 		require.NotContains(t, client.String(), secret)
 	})
