@@ -18,7 +18,7 @@ import (
 var Held = Scenario{
 	Name:  "held",
 	Title: "Locks held and kept alive, five nodes",
-	About: "Locks held at once by one client, extended every third of their TTL, for three TTLs. Bytes and goroutines are those of the whole client process, " +
+	About: "Locks acquired by one client as fast as it can, and held at once, extended every third of their TTL, for three TTLs. Bytes and goroutines are those of the whole client process, " +
 		"less what it had before the first lock; goroutines are the median of readings during that time.",
 	Run: func(ctx context.Context, e *Env) error {
 		for _, h := range or(e,
@@ -46,9 +46,16 @@ func (e *Env) held(ctx context.Context, h holding) error {
 		return err
 	}
 	defer f.Close()
-	var lost atomic.Int64
+	var lost, failed atomic.Int64
 	client, err := redlock.New(fleet.Options(f.Addrs()), &redlock.Options{
-		Trace: &redlock.Trace{Lost: func(string, error) { lost.Add(1) }},
+		Trace: &redlock.Trace{
+			Lost: func(string, error) { lost.Add(1) },
+			Extended: func(_ context.Context, _ string, _ time.Duration, err error) {
+				if err != nil {
+					failed.Add(1)
+				}
+			},
+		},
 	})
 	if err != nil {
 		return err
@@ -78,7 +85,7 @@ func (e *Env) held(ctx context.Context, h holding) error {
 	if err != nil {
 		return err
 	}
-	gone := lost.Load()
+	gone, again := lost.Load(), failed.Load()
 	_ = client.Close() // all are lost now; the servers end with the scenario
 	runtime.KeepAlive(locks)
 
@@ -92,6 +99,7 @@ func (e *Env) held(ctx context.Context, h holding) error {
 		report.Sample{Case: params, Quantity: "bytes each", Unit: report.Bytes, Rounds: each(after.bytes - before.bytes), Want: report.Aim(report.AtMost, 1024)},
 		report.Sample{Case: params, Quantity: "goroutines each", Rounds: each(max(goroutines-before.goroutines, 0)), Want: report.Aim(report.AtMost, 0.01)},
 		report.Sample{Case: params, Quantity: "commands/s a node", Unit: report.Rate, Rounds: perNode},
+		report.Sample{Case: params, Quantity: "extensions failed", Rounds: []float64{float64(again)}},
 		report.Sample{Case: params, Quantity: "lost", Rounds: []float64{float64(gone)}, Want: report.Aim(report.Exactly, 0)},
 	)
 	return nil
