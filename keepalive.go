@@ -73,7 +73,7 @@ func (k KeepAlive) fits(l lease) error {
 }
 
 // A keeper extends one lock automatically. It has a timer and, only during an
-// extension, a goroutine. The lock's mutex guards it.
+// extension, a goroutine: see keepers. The lock's mutex guards it.
 type keeper struct {
 	settings KeepAlive
 	timer    clock.Timer
@@ -114,25 +114,38 @@ func (l *Lock) KeepAlive(k KeepAlive) error {
 	if err := k.fits(lease); err != nil {
 		return err
 	}
-	every := k.every(lease)
+	// The next extension comes Every after the last grant.
+	every, granted := k.every(lease), l.end-lease.ttl+lease.drift
+	wait := min(max(granted+every-now, 0), every)
 	if l.keeper == nil {
-		l.keeper = &keeper{timer: l.client.opts.Clock.AfterFunc(l.untilNextLocked(every, now), l.keep)}
+		l.keeper = &keeper{timer: l.client.opts.Clock.AfterFunc(wait, l.keep)}
 	} else {
-		l.keeper.timer.Reset(l.untilNextLocked(every, now))
+		l.keeper.timer.Reset(wait)
 	}
 	l.keeper.settings, l.keeper.capped = k, false
 	return nil
 }
 
-// untilNextLocked returns how long to wait so that the next extension comes
-// every after the last grant. l.mu is held.
-func (l *Lock) untilNextLocked(every, now time.Duration) time.Duration {
-	granted := l.end - l.ttl // or a little earlier: by the drift
-	return min(max(granted+every-now, 0), every)
+// keep runs when the next automatic extension is due.
+func (l *Lock) keep() {
+	k := &l.client.keepers
+	if !k.begin(l) {
+		return
+	}
+	for due := l; due != nil; due = k.end() {
+		due.extendDue()
+	}
 }
 
-// keep makes one automatic extension and sets the time of the next.
-func (l *Lock) keep() {
+// lossTime returns when the lock will be lost unless it is extended.
+func (l *Lock) lossTime() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lostAt
+}
+
+// extendDue makes one automatic extension and sets the time of the next.
+func (l *Lock) extendDue() {
 	ctx := context.Background()
 	turn := l.turn()
 	turn <- struct{}{}

@@ -63,6 +63,7 @@ type Client struct {
 	voters  []*voter
 	need    int // the quorum
 	orphans *orphans
+	keepers keepers
 
 	life     context.Context // ends at Close
 	endLife  context.CancelCauseFunc

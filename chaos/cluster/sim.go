@@ -76,7 +76,7 @@ func (c *Sim) Client(client int) ([]redlock.Node, clock.Clock) {
 	defer c.mu.Unlock()
 	var nodes []redlock.Node
 	for _, i := range c.members(client) {
-		l := &simLink{sim: c, node: c.nodes[i-1], client: client, number: len(c.links) + 1, sent: map[string]int{}}
+		l := &simLink{sim: c, node: c.nodes[i-1], client: client, number: len(c.links) + 1, conn: &simConn{sim: c}, sent: map[string]int{}}
 		c.links = append(c.links, l)
 		nodes = append(nodes, l)
 	}
@@ -181,9 +181,9 @@ func (c *Sim) forget(n *simNode, by string) {
 // resume carries out what the node was sent while it was paused.
 func (c *Sim) resume(n *simNode) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	held := n.held
 	n.paused, n.held = false, nil
-	c.mu.Unlock()
 	for _, carryOut := range held {
 		carryOut()
 	}

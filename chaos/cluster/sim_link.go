@@ -28,17 +28,25 @@ type simLink struct {
 	queue    []simWaiting
 	flushing bool           // the queue is about to leave
 	flying   []*simMessage  // sent on this connection, not answered
-	conn     int            // how many connections there were before
-	toNode   time.Duration  // true time of the latest arrival there
-	toClient time.Duration  // and here
+	conn     *simConn       // the connection
 	sent     map[string]int // how often a command with that token was sent
+}
+
+// A simConn is a connection.
+type simConn struct {
+	sim *Sim
+
+	// guarded by sim.mu
+	arriving []*simMessage // on their way to the node, in order
+	toNode   time.Duration // true time of the latest arrival there
+	toClient time.Duration // and here
 }
 
 // A simWaiting is a request that was not sent yet.
 type simWaiting struct {
 	*redlock.Request
 	since time.Duration // true time
-	order plan.Dice     // among those of one instant
+	order plan.Dice     // among those of one instant: requests of one key stay as they were sent
 }
 
 // A simMessage is a request that was sent.
@@ -47,7 +55,7 @@ type simMessage struct {
 	request *redlock.Request
 	command redlock.Command // a copy: the request is over before the last copy arrives
 	dice    plan.Dice
-	conn    int
+	conn    *simConn
 	timer   *time.Timer // its deadline
 }
 
@@ -63,10 +71,14 @@ func (l *simLink) Connect(ctx context.Context) error {
 	}
 	l.sim.mu.Lock()
 	defer l.sim.mu.Unlock()
-	if l.node.down != "" {
+	switch {
+	case l.closed:
+		return redlock.ErrClosed
+	case l.node.down != "":
 		return errRefused
+	default:
+		return nil
 	}
-	return nil
 }
 
 // Close implements redlock.Node.
@@ -82,8 +94,7 @@ func (l *simLink) breakWith(err error) {
 	l.sim.mu.Lock()
 	flying, queue := l.flying, l.queue
 	l.flying, l.queue = nil, nil
-	l.conn++
-	l.toNode, l.toClient = 0, 0
+	l.conn = &simConn{sim: l.sim}
 	l.sim.mu.Unlock()
 	for _, m := range flying {
 		m.timer.Stop()
@@ -107,7 +118,7 @@ func (l *simLink) Send(r *redlock.Request) {
 		refused = errRefused
 		l.node.showsLocked(l.sim, l.node.down)
 	default:
-		l.queue = append(l.queue, simWaiting{r, l.sim.Log.Now(), l.sim.dice.ForText(r.Op.String() + r.Value)})
+		l.queue = append(l.queue, simWaiting{r, l.sim.Log.Now(), l.sim.dice.ForText(r.Key)})
 		l.flushLocked()
 	}
 	l.sim.mu.Unlock()
@@ -118,7 +129,7 @@ func (l *simLink) Send(r *redlock.Request) {
 
 // flushLocked has the queue leave, unless an answer is outstanding. It leaves a
 // moment later: what several goroutines send at one instant comes in any order,
-// and must leave in the same order in every run.
+// and must leave in the same order in every run, as far as nodes allow that.
 func (l *simLink) flushLocked() {
 	if l.flushing || len(l.flying) > 0 || len(l.queue) == 0 {
 		return
@@ -148,6 +159,13 @@ func (l *simLink) flush() {
 func (l *simLink) flyLocked(r *redlock.Request) {
 	about := r.Op.String() + r.Value
 	l.sent[about]++
+	if r.Op == redlock.OpExtend || r.Op == redlock.OpHeal {
+		e := keyEvent(history.Prolongs, l.node.number, r.Key, r.Value, 0)
+		if e.Text = "an extension"; r.Op == redlock.OpHeal {
+			e.Text = "a heal"
+		}
+		l.sim.Log.Add(e)
+	}
 	m := &simMessage{
 		link: l, request: r, conn: l.conn,
 		command: redlock.Command{Op: r.Op, Key: r.Key, Value: r.Value, TTL: r.TTL},
@@ -167,7 +185,7 @@ func (l *simLink) flyLocked(r *redlock.Request) {
 	}
 	if n.strikesLocked(l.sim, plan.Duplicate) || m.drawn("duplicate").Chance(network.Duplicate) {
 		again := delay + m.drawn("copy").In(network.Late) + m.jitter("copy")
-		time.AfterFunc(again, func() { m.arrive(true) })
+		time.AfterFunc(again, m.arriveAgain)
 	}
 	if n.isCutLocked(l.sim, l.client) || n.strikesLocked(l.sim, plan.DropRequest) || m.drawn("drop").Chance(network.DropRequest) {
 		return
@@ -177,8 +195,9 @@ func (l *simLink) flyLocked(r *redlock.Request) {
 		return
 	}
 	now := l.sim.Log.Now()
-	l.toNode = max(now+delay, l.toNode+time.Nanosecond)
-	time.AfterFunc(l.toNode-now, func() { m.arrive(false) })
+	l.conn.toNode = max(now+delay, l.conn.toNode+time.Nanosecond)
+	l.conn.arriving = append(l.conn.arriving, m)
+	time.AfterFunc(l.conn.toNode-now, m.conn.arrive)
 }
 
 // strikesLocked reports whether a fault of messages acts on one now.
@@ -211,7 +230,7 @@ func (m *simMessage) timeOut() { m.link.endOf(m.conn, redlock.ErrNodeTimeout) }
 
 // endOf gives up connection conn, if it is still the one in use. What waits is
 // sent over the next one.
-func (l *simLink) endOf(conn int, err error) {
+func (l *simLink) endOf(conn *simConn, err error) {
 	l.sim.mu.Lock()
 	if l.conn != conn {
 		l.sim.mu.Unlock()
@@ -226,47 +245,57 @@ func (l *simLink) endOf(conn int, err error) {
 	}
 }
 
-// arrive is the request's arrival at the node. copied: as a duplicate, whose
-// reply nobody waits for.
-func (m *simMessage) arrive(copied bool) {
-	l, n := m.link, m.link.node
-	l.sim.mu.Lock()
-	if n.down != "" {
-		n.showsLocked(l.sim, n.down)
-		l.sim.mu.Unlock()
-		if !copied {
-			l.endOf(m.conn, errReset)
-		}
-		return
+// arrive is the arrival of the connection's next request at the node.
+func (c *simConn) arrive() {
+	c.sim.mu.Lock()
+	m := c.arriving[0]
+	c.arriving = c.arriving[1:]
+	lost := m.arriveLocked(false)
+	c.sim.mu.Unlock()
+	if lost {
+		m.link.endOf(c, errReset)
 	}
-	if n.paused {
-		n.showsLocked(l.sim, plan.Pause)
-		n.held = append(n.held, func() { m.carryOut(copied) })
-		l.sim.mu.Unlock()
-		return
-	}
-	l.sim.mu.Unlock()
-	m.carryOut(copied)
 }
 
-// carryOut has the node carry the command out, and sends its reply.
-func (m *simMessage) carryOut(copied bool) {
+// arriveAgain is the arrival of a copy, whose reply nobody waits for.
+func (m *simMessage) arriveAgain() {
+	m.link.sim.mu.Lock()
+	defer m.link.sim.mu.Unlock()
+	m.arriveLocked(true)
+}
+
+// arriveLocked reports whether the request was lost because the node is down.
+func (m *simMessage) arriveLocked(copied bool) (lost bool) {
+	n := m.link.node
+	switch {
+	case n.down != "":
+		n.showsLocked(m.link.sim, n.down)
+		return true
+	case n.paused:
+		n.showsLocked(m.link.sim, plan.Pause)
+		n.held = append(n.held, func() { m.carryOutLocked(copied) })
+	default:
+		m.carryOutLocked(copied)
+	}
+	return false
+}
+
+// carryOutLocked has the node carry the command out, and sends its reply.
+func (m *simMessage) carryOutLocked(copied bool) {
 	l, n := m.link, m.link.node
-	l.sim.mu.Lock()
 	answer := n.execute(l.sim, &m.command)
 	network := &l.sim.Plan.Network
-	lost := copied || l.conn != m.conn || n.isCutLocked(l.sim, l.client) ||
-		n.strikesLocked(l.sim, plan.DropReply) || m.drawn("mute").Chance(network.DropReply)
-	if !lost {
-		if n.slow > 0 {
-			n.showsLocked(l.sim, plan.Slow)
-		}
-		now := l.sim.Log.Now()
-		delay := m.drawn("back").In(network.Delay) + n.slow
-		l.toClient = max(now+delay, l.toClient+time.Nanosecond)
-		time.AfterFunc(l.toClient-now, func() { m.reply(answer) })
+	if copied || l.conn != m.conn || n.isCutLocked(l.sim, l.client) ||
+		n.strikesLocked(l.sim, plan.DropReply) || m.drawn("mute").Chance(network.DropReply) {
+		return
 	}
-	l.sim.mu.Unlock()
+	if n.slow > 0 {
+		n.showsLocked(l.sim, plan.Slow)
+	}
+	now := l.sim.Log.Now()
+	delay := m.drawn("back").In(network.Delay) + n.slow
+	m.conn.toClient = max(now+delay, m.conn.toClient+time.Nanosecond)
+	time.AfterFunc(m.conn.toClient-now, func() { m.reply(answer) })
 }
 
 // reply is the reply's arrival at the client.
