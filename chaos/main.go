@@ -20,6 +20,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/redlock/chaos/simulate"
+	"github.com/quorumlock/redlock/chaos/traffic"
 )
 
 // Exit statuses.
@@ -33,6 +34,9 @@ const (
 func main() {
 	if simulate.IsWorker() {
 		simulate.Work()
+	}
+	if traffic.IsClient() {
+		traffic.Client()
 	}
 	redis.SetLogger(silent{}) // what go-redis says of faults that were asked for
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

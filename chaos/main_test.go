@@ -15,11 +15,18 @@ import (
 	"github.com/quorumlock/redlock/chaos/plan"
 	"github.com/quorumlock/redlock/chaos/report"
 	"github.com/quorumlock/redlock/chaos/simulate"
+	"github.com/quorumlock/redlock/chaos/traffic"
 )
 
 func TestMain(m *testing.M) {
 	if simulate.IsWorker() {
 		simulate.Work()
+	}
+	if traffic.IsClient() {
+		traffic.Client()
+	}
+	if os.Getenv(commandVariable) != "" {
+		main()
 	}
 	os.Exit(m.Run())
 }
@@ -55,6 +62,7 @@ func TestBadFlagsAreRefusedWithTheRule(t *testing.T) {
 		"-plan calm -matrix":         "want one of them",
 		"-plan calm -duration 10s":   "is for the default attack",
 		"-servers valkey":            "want process",
+		"-client-processes -matrix":  "want a backend in real time",
 		"-nonsense":                  "flag provided but not defined",
 		"nonsense":                   `unknown argument "nonsense"`,
 		"-replay no/such/file":       "no such file",

@@ -117,7 +117,7 @@ func (s *settings) runPlan(ctx context.Context, p *plan.Plan, seed uint64) (int,
 		History: h, Marks: marks(&judged), Verdict: string(judged.Verdict), Exit: status,
 		Found:  map[report.MarkKind]int{report.Overlap: judged.Stats.Overlaps},
 		Commit: commit(), Contended: judged.Stats.Contended,
-		Replay: fmt.Sprintf("go run ./chaos -backend %s -replay %s/%s", s.backend, path, report.HistoryFile),
+		Replay: fmt.Sprintf("go run ./chaos -backend %s%s -replay %s/%s", s.backend, s.apartFlag(), path, report.HistoryFile),
 	}
 	summary, err := folder.Write(run, func(w io.Writer) error { return check.Draw(h, w) })
 	if err != nil {
@@ -134,6 +134,14 @@ func (s *settings) runPlan(ctx context.Context, p *plan.Plan, seed uint64) (int,
 		fmt.Fprintln(s.out, "again: ", run.Replay)
 	}
 	return status, nil
+}
+
+// apartFlag returns the flag that makes clients processes, if it was given.
+func (s *settings) apartFlag() string {
+	if s.apart {
+		return " -client-processes"
+	}
+	return ""
 }
 
 func exitOf(v check.Verdict) int {
@@ -153,7 +161,7 @@ func (s *settings) record(ctx context.Context, p *plan.Plan, seed uint64) (*hist
 		return s.simulated(ctx, p, seed)
 	}
 	start := time.Now()
-	setup := cluster.Setup{Plan: p, Seed: seed, Log: history.NewRecorder(func() time.Duration { return time.Since(start) })}
+	setup := cluster.Setup{Plan: p, Seed: seed, Apart: s.apart, Log: history.NewRecorder(func() time.Duration { return time.Since(start) })}
 	c, err := newCluster(s.backend, setup, s.binaries)
 	if err != nil {
 		return nil, err

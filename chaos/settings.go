@@ -30,6 +30,7 @@ type settings struct {
 	replay    string
 	folder    string
 	binaries  []string
+	apart     bool
 
 	chosen map[string]bool // flags that were given
 }
@@ -62,6 +63,7 @@ func parse(args []string, out, errs io.Writer) (s *settings, status int, done bo
 	flags.StringVar(&s.replay, "replay", "", "run the plan in this `file` again: a history.jsonl, or a plan as JSON")
 	flags.StringVar(&s.folder, "out", "", "the folder for the report (default: chaos-report)")
 	flags.StringVar(&binaries, "servers", "", "with -backend process: server programs, by node in turn, with commas between")
+	flags.BoolVar(&s.apart, "client-processes", false, "make every client a process of its own, which faults kill and stop as the kernel does; not in simulated time")
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil, exitAsPromised, true
@@ -100,6 +102,8 @@ func (s *settings) validate(rest []string) error {
 		return fmt.Errorf("-duration %v, want 5 s or more", s.duration)
 	case s.schedules < 0 || s.schedules > 0 && s.backend != "sim":
 		return fmt.Errorf("-schedules %d with -backend %s, want a number above 0 and sim", s.schedules, s.backend)
+	case s.apart && (s.backend == "sim" || s.matrix && !s.chosen["backend"]):
+		return errors.New("-client-processes in simulated time, want a backend in real time")
 	case len(s.binaries) > 0 && s.backend != "process":
 		return fmt.Errorf("-servers with -backend %s, want process", s.backend)
 	}

@@ -52,6 +52,7 @@ type Setup struct {
 	Seed      uint64
 	Log       *history.Recorder
 	Simulated bool // in a testing/synctest bubble
+	Apart     bool // every client is a process of its own
 }
 
 // members returns the nodes that a client is configured with.

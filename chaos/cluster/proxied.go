@@ -7,8 +7,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/quorumlock/redlock"
 	"github.com/quorumlock/redlock/chaos/history"
 	"github.com/quorumlock/redlock/chaos/plan"
@@ -101,15 +99,19 @@ func baseline(n *plan.Network) (faults []proxy.Fault) {
 
 // Client implements [Cluster].
 func (c *proxied) Client(client int) ([]redlock.Node, clock.Clock) {
-	var nodes []redlock.Node
-	for _, i := range c.members(client) {
-		n, err := redlock.RedisNode(&redis.Options{Addr: c.proxies[client-1][i-1].Addr()}, 0)
-		if err != nil {
-			panic(err) // the address of a proxy that listens
-		}
-		nodes = append(nodes, n)
+	nodes, err := Connect(c.Contacts(client))
+	if err != nil {
+		panic(err) // the address of a proxy that listens
 	}
 	return nodes, c.clocks.clocks[client-1]
+}
+
+// Contacts implements [Reachable].
+func (c *proxied) Contacts(client int) (contacts []Contact) {
+	for _, i := range c.members(client) {
+		contacts = append(contacts, Contact{Addr: c.proxies[client-1][i-1].Addr()})
+	}
+	return contacts
 }
 
 // ClientRate implements [Cluster].

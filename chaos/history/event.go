@@ -118,8 +118,9 @@ type Event struct {
 	Class  string `json:"class,omitempty"`
 	Holder string `json:"holder,omitempty"` // as Owner makes it
 
-	Version int `json:"version,omitempty"`
-	Based   int `json:"based,omitempty"`
+	Version int           `json:"version,omitempty"`
+	Based   int           `json:"based,omitempty"`
+	Looked  time.Duration `json:"looked,omitempty"` // of Read and Write: when the client last looked at its lock, and found it valid
 
 	Fault  string        `json:"fault,omitempty"` // a name of package plan
 	Offset time.Duration `json:"offset,omitempty"`

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -130,6 +132,15 @@ func (r *Recorder) Add(e Event) {
 	r.counts[e.Kind]++
 }
 
+// Put records e, which happened at e.At: another process saw it and has only now
+// told. Of one process events must come in their order.
+func (r *Recorder) Put(e Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+	r.counts[e.Kind]++
+}
+
 // Counts returns how many events of each kind there are so far.
 func (r *Recorder) Counts() map[Kind]int {
 	r.mu.Lock()
@@ -145,9 +156,44 @@ func (r *Recorder) NextCall() int {
 	return r.calls
 }
 
-// Events returns what was recorded. Nothing may be recorded any more.
+// Events returns what was recorded, by time. Nothing may be recorded any more.
 func (r *Recorder) Events() []Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	sortByTime(r.events)
 	return r.events
+}
+
+// sortByTime brings what was Put to where it belongs. Two events of one time stay
+// in the order in which they were recorded.
+func sortByTime(events []Event) {
+	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+}
+
+// Cut returns what was recorded since the time from, which nothing that happened
+// before may belong to, and forgets it; the times of what it returns count from
+// there. So a long run is judged part by part, each as if it were a run: it may
+// only be cut when nobody holds, asks for or believes anything.
+func (r *Recorder) Cut(from time.Duration) []Event {
+	r.mu.Lock()
+	events := r.events
+	r.events = nil
+	r.mu.Unlock()
+	sortByTime(events)
+	first := 0
+	for first < len(events) && events[first].At < from {
+		first++ // told late by a process that was about something already over
+	}
+	events = events[first:]
+	for i := range events {
+		e := &events[i]
+		e.At -= from
+		if e.Until != 0 {
+			e.Until = max(e.Until-from, 1) // zero would mean that there is none
+		}
+		if e.Looked != 0 {
+			e.Looked = max(e.Looked-from, 1)
+		}
+	}
+	return events
 }

@@ -20,18 +20,24 @@ type run struct {
 	status error         // how it ended; read after ended is closed
 }
 
-// spawn starts the process.
+// spawn starts a server.
+func spawn(config *Config, port int, dir string, log *tail) (*run, error) {
+	args := slices.Concat(config.command(), config.arguments(port, dir))
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), config.Env...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.WaitDelay = time.Second // of a child of the server's that holds its output open
+	return spawnCommand(cmd)
+}
+
+// spawnCommand starts the process.
 //
 // The kernel kills it with SIGKILL when its parent is gone, and takes for its
 // parent the thread that forked, not the whole program. Go ends threads when it
 // likes, so the process is started from one that is kept for it: the goroutine
 // is locked to its thread and waits there for the process to end.
-func spawn(config *Config, port int, dir string, log *tail) (*run, error) {
-	args := slices.Concat(config.command(), config.arguments(port, dir))
-	r := &run{cmd: exec.Command(args[0], args[1:]...), ended: make(chan struct{})}
-	r.cmd.Env = append(os.Environ(), config.Env...)
-	r.cmd.Stdout, r.cmd.Stderr = log, log
-	r.cmd.WaitDelay = time.Second // of a child of the server's that holds its output open
+func spawnCommand(cmd *exec.Cmd) (*run, error) {
+	r := &run{cmd: cmd, ended: make(chan struct{})}
 	dieWithParent(r.cmd)
 
 	started := make(chan error)

@@ -63,42 +63,64 @@ func (r *run) strike(ctx context.Context, s *plan.Step, target int, turn time.Du
 func (r *run) begin(s *plan.Step, target int) (end func(), err error) {
 	switch s.Fault {
 	case plan.CrashClient:
-		r.crash(target)
-		return func() {}, nil
+		return func() {}, r.crash(target)
 	case plan.PauseClient:
-		r.log.Add(history.Event{Kind: history.Stall, Client: target})
-		r.gates[target-1].shut()
-		r.log.Add(history.Event{Kind: history.Seen, Client: target, Fault: s.Fault})
-		return func() {
-			r.log.Add(history.Event{Kind: history.Wake, Client: target})
-			r.gates[target-1].reopen()
-		}, nil
+		defer r.grasp(target)()
+		return r.living(target).pause()
 	}
 	end, err = r.cluster.Begin(s, target)
 	if err != nil || (s.Fault != plan.ClientClockJump && s.Fault != plan.ClientClockRate) {
 		return end, err
 	}
-	announce := func() {
-		r.mu.Lock()
-		p := r.processes[target-1]
-		r.mu.Unlock()
-		p.announceAll()
+	announce := func(t turn) error {
+		defer r.grasp(target)()
+		return r.living(target).turned(t)
 	}
-	announce()
 	turnBack := end
-	return func() { turnBack(); announce() }, nil
+	return func() {
+		turnBack()
+		if s.Fault == plan.ClientClockRate {
+			r.failed(announce(turn{Rate: r.cluster.ClientRate(target)}))
+		}
+	}, announce(turn{By: s.By, Rate: s.Rate})
+}
+
+// grasp keeps other faults from the client's process, which may take a while to
+// end and to start, until release is called.
+func (r *run) grasp(client int) (release func()) {
+	r.hands[client-1] <- struct{}{}
+	return func() { <-r.hands[client-1] }
+}
+
+// living returns the client's process.
+func (r *run) living(client int) life {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lives[client-1]
 }
 
 // crash ends the client's process and starts another.
-func (r *run) crash(client int) {
+func (r *run) crash(client int) error {
+	defer r.grasp(client)()
+	old := r.living(client)
+	if err := old.crash(); err != nil {
+		return err
+	}
 	r.mu.Lock()
-	old := r.processes[client-1]
+	r.births[client-1]++
+	number := r.births[client-1]
 	r.mu.Unlock()
-	old.crash()
-	next := r.start(client, old.life+1)
+	next, err := r.start(client, number)
+	if err != nil {
+		return err
+	}
+	if err := next.begin(); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	r.ended = append(r.ended, old)
-	r.processes[client-1] = next
+	r.lives[client-1] = next
 	r.mu.Unlock()
 	r.log.Add(history.Event{Kind: history.Seen, Client: client, Fault: plan.CrashClient})
+	return nil
 }

@@ -31,7 +31,7 @@ type process struct {
 	mu    sync.Mutex
 	dead  bool                 // guarded by mu
 	holds map[string]*heldLock // by token; guarded by mu
-	named map[string]string    // by name: the token of the latest grant; guarded by mu
+	named map[string]*heldLock // by name: the latest grant, also after it was given up; guarded by mu
 }
 
 // A heldLock is a lock that its process believes to hold.
@@ -41,9 +41,9 @@ type heldLock struct {
 	until time.Duration // true time
 }
 
-// start starts a process of the client.
-func (r *run) start(number, life int) *process {
-	p := &process{run: r, number: number, life: life, holds: map[string]*heldLock{}, named: map[string]string{}, ready: make(chan struct{})}
+// newProcess makes a process of the client, whose workers begin with work.
+func newProcess(r *run, number, life int) *process {
+	p := &process{run: r, number: number, life: life, holds: map[string]*heldLock{}, named: map[string]*heldLock{}, ready: make(chan struct{})}
 	p.makeReady = sync.OnceFunc(func() { close(p.ready) })
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	nodes, clock := r.cluster.Client(number)
@@ -56,20 +56,54 @@ func (r *run) start(number, life int) *process {
 		panic(err) // a plan that passed Validate makes options that do
 	}
 	p.client = client
-	for i := range r.plan.Traffic.Workers {
-		p.work.Go(func() { p.runWorker(i + 1) })
-	}
 	return p
 }
 
-// crash ends the process without a word.
-func (p *process) crash() {
+// begin implements [life].
+func (p *process) begin() error {
+	for i := range p.run.plan.Traffic.Workers {
+		p.work.Go(func() { p.runWorker(i + 1) })
+	}
+	return nil
+}
+
+// rest implements [life].
+func (p *process) rest() { p.work.Wait() }
+
+// leave implements [life].
+func (p *process) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = p.client.Shutdown(ctx) // what it could not release runs out
+	p.cancel()
+}
+
+// pause implements [life]: its workers wait where they would begin or write.
+func (p *process) pause() (resume func(), err error) {
+	p.run.log.Add(history.Event{Kind: history.Stall, Client: p.number})
+	p.run.gates[p.number-1].shut()
+	p.run.log.Add(history.Event{Kind: history.Seen, Client: p.number, Fault: plan.PauseClient})
+	return func() {
+		p.run.log.Add(history.Event{Kind: history.Wake, Client: p.number})
+		p.run.gates[p.number-1].reopen()
+	}, nil
+}
+
+// turned implements [life]: its clock is the cluster's, and was set already.
+func (p *process) turned(turn) error {
+	p.announceAll()
+	return nil
+}
+
+// crash implements [life].
+func (p *process) crash() error {
 	p.mu.Lock()
 	p.dead = true
 	p.run.log.Add(history.Event{Kind: history.Crash, Client: p.number})
 	p.mu.Unlock()
 	p.cancel()
 	_ = p.client.Close()
+	return nil
 }
 
 // record records e unless the process is dead.
@@ -88,11 +122,12 @@ func (p *process) recordLocked(e history.Event) {
 
 // granted takes note of a lock.
 func (p *process) granted(lock *redlock.Lock, call int) *heldLock {
-	h, remaining := &heldLock{lock: lock, call: call}, lock.Remaining()
+	h := &heldLock{lock: lock, call: call}
+	now, remaining := p.left(h)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.holds[lock.Token()], p.named[lock.Name()] = h, lock.Token()
-	p.announceLocked(h, remaining)
+	p.holds[lock.Token()], p.named[lock.Name()] = h, h
+	p.announceLocked(h, now, remaining)
 	p.run.healed.granted(lock.Name(), call, int(p.run.attempts.Load()))
 	return h
 }
@@ -102,24 +137,50 @@ func (p *process) attempted(context.Context, string, int, time.Duration, error) 
 	p.run.attempts.Add(1)
 }
 
-// announceLocked records until when the process believes in h.
-func (p *process) announceLocked(h *heldLock, remaining time.Duration) {
+// left returns how long h is still valid, as its client sees it, and a time at
+// which it was: no later than the client's look, so that the end which follows
+// from both is no later than the client's. Between two readings a process may be
+// stopped; then it looks again, unless that happens all the time.
+func (p *process) left(h *heldLock) (now, remaining time.Duration) {
+	const quick = time.Millisecond
+	for range 10 {
+		now = p.run.log.Now()
+		remaining = h.lock.Remaining()
+		if p.run.log.Now()-now < quick {
+			break
+		}
+	}
+	return now, remaining
+}
+
+// announceLocked records until when the process believes in h, of which at the
+// time now so much remained.
+func (p *process) announceLocked(h *heldLock, now, remaining time.Duration) {
 	rate := p.run.cluster.ClientRate(p.number)
-	h.until = p.run.log.Now() + time.Duration(float64(remaining)/rate)
+	h.until = now + time.Duration(float64(remaining)/rate)
 	p.recordLocked(history.Event{
 		Kind: history.Holds, Name: h.lock.Name(), Token: h.lock.Token(), Call: h.call, Until: h.until,
 	})
 }
 
-// extended is told of every extension.
+// extended is told of every extension, also of one after the release, which the
+// history is to show. Of a lock that is held less may remain by now, so it is
+// asked again; where nothing does, its loss says so.
 func (p *process) extended(_ context.Context, name string, remaining time.Duration, err error) {
 	if err != nil {
 		return
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if h := p.holds[p.named[name]]; h != nil {
-		p.announceLocked(h, remaining)
+	h := p.named[name]
+	isHeld := h != nil && p.holds[h.lock.Token()] == h
+	if h != nil && !isHeld {
+		p.announceLocked(h, p.run.log.Now(), remaining)
+	}
+	p.mu.Unlock()
+	if isHeld {
+		if now, left := p.left(h); left > 0 {
+			p.announce(h, now, left)
+		}
 	}
 }
 
@@ -131,12 +192,17 @@ func (p *process) announceAll() {
 	p.mu.Unlock()
 	slices.SortFunc(held, func(a, b *heldLock) int { return cmp.Compare(a.call, b.call) })
 	for _, h := range held {
-		remaining := h.lock.Remaining()
-		p.mu.Lock()
-		if p.holds[h.lock.Token()] == h {
-			p.announceLocked(h, remaining)
-		}
-		p.mu.Unlock()
+		now, remaining := p.left(h)
+		p.announce(h, now, remaining)
+	}
+}
+
+// announce says anew until when the process believes in h, if it still does.
+func (p *process) announce(h *heldLock, now, remaining time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.holds[h.lock.Token()] == h {
+		p.announceLocked(h, now, remaining)
 	}
 }
 
@@ -184,39 +250,6 @@ func classOf(err error) (class, holder string) {
 		holder = q.Holder()
 	}
 	return class, holder
-}
-
-// A gate holds up the workers of a client that is paused.
-type gate struct {
-	mu   sync.Mutex
-	open chan struct{} // nil: open; closed to open it
-}
-
-func (g *gate) shut() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.open == nil {
-		g.open = make(chan struct{})
-	}
-}
-
-func (g *gate) reopen() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.open != nil {
-		close(g.open)
-		g.open = nil
-	}
-}
-
-// pass returns when the gate is open.
-func (g *gate) pass() {
-	g.mu.Lock()
-	open := g.open
-	g.mu.Unlock()
-	if open != nil {
-		<-open
-	}
 }
 
 // dice returns the process's own.

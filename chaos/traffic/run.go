@@ -6,7 +6,9 @@ package traffic
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,26 +19,72 @@ import (
 	"github.com/quorumlock/redlock/chaos/plan"
 )
 
-// A run is a plan being carried out.
+// A run is a plan being carried out, or several, one after the other.
 type run struct {
-	plan    *plan.Plan
 	cluster cluster.Cluster
-	log     *history.Recorder
-	dice    plan.Dice
+	log     journal
 	options redlock.Options
-	store   *store
+	store   cells
 	gates   []gate // by client
-	over    atomic.Bool
-	healed  *healed
+	apart   *apart // how clients become processes of their own; nil: they do not
+	failed  func(error)
+	hands   []chan struct{} // by client: full while a fault of its process begins
 
+	// What is of this round. It changes only while no worker works.
+	plan   *plan.Plan
+	seed   uint64
+	dice   plan.Dice
+	healed *healed
+
+	over     atomic.Bool
 	attempts atomic.Int64
 
-	mu        sync.Mutex
-	processes []*process // by client: the one that lives; guarded by mu
-	ended     []*process // crashed; guarded by mu
+	mu     sync.Mutex
+	lives  []life // by client: the one that lives; guarded by mu
+	births []int  // by client: how many lives it has had before this one; guarded by mu
+	ended  []life // crashed; guarded by mu
+}
+
+// A journal takes events, and has the true clock.
+type journal interface {
+	Add(history.Event)
+	Now() time.Duration
+	NextCall() int
+}
+
+// A life is one process of a client, from its start to its crash or the end of
+// the run.
+type life interface {
+	// begin makes its workers begin a round.
+	begin() error
+
+	// rest returns when they have ended, which they do when the round is over,
+	// or the process.
+	rest()
+
+	// leave shuts it down.
+	leave()
+
+	// crash ends it without a word.
+	crash() error
+
+	// pause stops it between a look at its lock and what it does next, if it
+	// comes there soon, and anywhere else otherwise.
+	pause() (resume func(), err error)
+
+	// turned says that its clock was set, or its rate.
+	turned(turn) error
 }
 
 func (r *run) isOver() bool { return r.over.Load() }
+
+// start starts a process of the client.
+func (r *run) start(number, life int) (life, error) {
+	if r.apart != nil {
+		return r.startApart(number, life)
+	}
+	return newProcess(r, number, life), nil
+}
 
 // Options returns the options of the plan's clients.
 func Options() redlock.Options {
@@ -50,34 +98,16 @@ func Options() redlock.Options {
 // header's Backend and Expect.
 func Run(ctx context.Context, s cluster.Setup, c cluster.Cluster) (*history.History, error) {
 	goroutines := runtime.NumGoroutine()
-	r := &run{
-		plan: s.Plan, cluster: c, log: s.Log, dice: plan.Dice(s.Seed).ForText("traffic"), options: Options(),
-		store:  &store{log: s.Log, versions: map[string]int{}},
-		healed: newHealed(s.Plan.Floors),
-		gates:  make([]gate, s.Plan.Clients), processes: make([]*process, s.Plan.Clients),
-	}
-	for i := range r.processes {
-		r.processes[i] = r.start(i+1, 0)
-	}
-	err := r.attack(ctx)
-	names := make([]string, s.Plan.Names)
-	for i := range names {
-		names[i] = nameOf(i + 1)
-	}
-	r.log.Add(history.Event{Kind: history.Healed})
-	r.healed.begin(names)
+	ctx, r, err := newRun(ctx, s, c)
+	defer r.failed(errOver)
 	if err == nil {
-		err = r.healed.wait(ctx, r.recovery())
+		err = r.attackAndHeal(ctx)
 	}
-	r.stop()
-	r.log.Add(history.Event{Kind: history.Calm})
+	r.stop(life.leave)
 	if err == nil {
-		err = wait(ctx, r.options.NodeTimeout+time.Second)
-		c.Inspect(ctx, names)
-	}
-	if err == nil {
-		err = wait(ctx, r.life())
-		c.Inspect(ctx, names)
+		err = r.calm(ctx)
+	} else {
+		s.Log.Add(history.Event{Kind: history.Calm})
 	}
 	if closing := c.Close(); err == nil && closing != nil {
 		err = closing
@@ -86,8 +116,100 @@ func Run(ctx context.Context, s cluster.Setup, c cluster.Cluster) (*history.Hist
 	if !s.Simulated { // a bubble fails by itself if a goroutine is left
 		left = settled(goroutines)
 	}
-	r.log.Add(history.Event{Kind: history.End, Count: left})
-	return &history.History{Header: r.header(s), Events: r.log.Events()}, err
+	s.Log.Add(history.Event{Kind: history.End, Count: left})
+	return &history.History{Header: r.header(), Events: s.Log.Events()}, err
+}
+
+// newRun starts the clients' processes. The context that it returns ends with
+// the error of one that ends by itself. On failure the run has what was started.
+func newRun(ctx context.Context, s cluster.Setup, c cluster.Cluster) (context.Context, *run, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	r := &run{
+		cluster: c, log: s.Log, options: Options(),
+		store: &store{log: s.Log, versions: map[string]int{}},
+		gates: make([]gate, s.Plan.Clients), births: make([]int, s.Plan.Clients),
+		failed: func(err error) {
+			if err != nil {
+				cancel(err)
+			}
+		},
+	}
+	for range s.Plan.Clients {
+		r.hands = append(r.hands, make(chan struct{}, 1))
+	}
+	r.round(s.Plan, s.Seed)
+	if s.Apart {
+		var err error
+		if r.apart, err = newApart(s, c); err != nil {
+			return ctx, r, err
+		}
+	}
+	for i := range s.Plan.Clients {
+		l, err := r.start(i+1, 0)
+		if err != nil {
+			return ctx, r, err
+		}
+		r.lives = append(r.lives, l)
+		if r.apart == nil { // each before the next is made: simulated time repeats that order
+			_ = l.begin()
+		}
+	}
+	if r.apart != nil {
+		return ctx, r, r.beginAll()
+	}
+	return ctx, r, nil
+}
+
+// errOver is why a run's context ends when nothing failed.
+var errOver = errors.New("the run is over")
+
+// round makes the plan the next one.
+func (r *run) round(p *plan.Plan, seed uint64) {
+	r.plan, r.seed = p, seed
+	r.dice, r.healed = plan.Dice(seed).ForText("traffic"), newHealed(p.Floors)
+	r.over.Store(false)
+}
+
+// beginAll makes all workers begin the round.
+func (r *run) beginAll() error {
+	for _, l := range r.lives {
+		if err := l.begin(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// names are those of the locks.
+func (r *run) names() []string {
+	names := make([]string, r.plan.Names)
+	for i := range names {
+		names[i] = nameOf(i + 1)
+	}
+	return names
+}
+
+// attackAndHeal returns when every name was granted after the attack.
+func (r *run) attackAndHeal(ctx context.Context) error {
+	err := r.attack(ctx)
+	r.log.Add(history.Event{Kind: history.Healed})
+	r.healed.begin(r.names())
+	if err == nil {
+		err = r.healed.wait(ctx, r.recovery())
+	}
+	return err
+}
+
+// calm returns when every key must be gone.
+func (r *run) calm(ctx context.Context) error {
+	r.log.Add(history.Event{Kind: history.Calm})
+	for _, d := range []time.Duration{r.options.NodeTimeout + time.Second, r.keyLife()} {
+		if err := wait(ctx, d); err != nil {
+			return err
+		}
+		r.cluster.Inspect(ctx, r.names())
+	}
+	return nil
 }
 
 // settled returns how many goroutines there are more than before, once those
@@ -102,16 +224,16 @@ func settled(before int) (more int) {
 	return more
 }
 
-func (r *run) header(s cluster.Setup) history.Header {
-	data, err := json.Marshal(s.Plan)
+func (r *run) header() history.Header {
+	data, err := json.Marshal(r.plan)
 	if err != nil {
 		panic(err) // plain data
 	}
 	return history.Header{
-		Format: history.Format, Plan: s.Plan.Name, Class: string(s.Plan.Class), Expect: s.Plan.Expect, Seed: s.Seed,
-		Nodes: s.Plan.Nodes, Quorum: s.Plan.Quorum(), Clients: s.Plan.Clients, Length: s.Plan.Length,
-		Attempts: int(r.attempts.Load()), Drift: redlock.DefaultDrift.Factor, MaxTTL: s.Plan.MaxTTL(), Bound: r.bound(), Timeout: r.options.NodeTimeout,
-		Reliable: s.Plan.Network.IsReliable(),
+		Format: history.Format, Plan: r.plan.Name, Class: string(r.plan.Class), Expect: r.plan.Expect, Seed: r.seed,
+		Nodes: r.plan.Nodes, Quorum: r.plan.Quorum(), Clients: r.plan.Clients, Length: r.plan.Length,
+		Attempts: int(r.attempts.Load()), Drift: redlock.DefaultDrift.Factor, MaxTTL: r.plan.MaxTTL(), Bound: r.bound(), Timeout: r.options.NodeTimeout,
+		Reliable: r.plan.Network.IsReliable(),
 		PlanData: data,
 	}
 }
@@ -122,16 +244,16 @@ func (r *run) bound() time.Duration {
 	return 2*r.options.RetryMax + 8*r.options.NodeTimeout + r.plan.Traffic.Hold.Max + r.plan.Traffic.Think.Max
 }
 
-// life is how long a key may live on the slowest clock, also one that arrives
+// keyLife is how long a key may live on the slowest clock, also one that arrives
 // late.
-func (r *run) life() time.Duration {
+func (r *run) keyLife() time.Duration {
 	d := r.plan.MaxTTL() + r.plan.Network.Late.Max
 	return d + d/20 + 10*time.Millisecond
 }
 
 // recovery is how long the healed run goes on: go-redis dials once a second, and
 // what a fault left may have to run out.
-func (r *run) recovery() time.Duration { return r.life() + time.Second + r.bound() }
+func (r *run) recovery() time.Duration { return r.keyLife() + time.Second + r.bound() }
 
 // wait returns nil after d, or why ctx ended before.
 func wait(ctx context.Context, d time.Duration) error {
@@ -145,27 +267,23 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// stop ends the traffic: what is held is released, and every client shut down.
-func (r *run) stop() {
+// stop ends the round's traffic: what is held is released. Then it does with
+// every process that lives what it is told to.
+func (r *run) stop(then func(life)) {
 	r.over.Store(true)
 	for i := range r.gates {
 		r.gates[i].reopen()
 	}
 	r.mu.Lock()
-	processes, ended := r.processes, r.ended
+	lives, ended := slices.Clone(r.lives), r.ended
+	r.ended = nil
 	r.mu.Unlock()
 	var all sync.WaitGroup
-	for _, p := range processes {
-		all.Go(func() {
-			p.work.Wait()
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-			defer cancel()
-			_ = p.client.Shutdown(ctx) // what it could not release runs out
-			p.cancel()
-		})
+	for _, l := range lives {
+		all.Go(func() { l.rest(); then(l) })
 	}
-	for _, p := range ended {
-		all.Go(p.work.Wait)
+	for _, l := range ended {
+		all.Go(l.rest)
 	}
 	all.Wait()
 }

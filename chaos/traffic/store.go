@@ -17,23 +17,31 @@ type store struct {
 	versions map[string]int // guarded by mu
 }
 
-// read returns the cell's version.
-func (s *store) read(client int, name, token string) int {
+// cells are the store as a client sees it: the one in this process, or the way to
+// it. looked is when the client looked at its lock, and found it valid.
+type cells interface {
+	// read returns the cell's version.
+	read(client int, name, token string, looked time.Duration) int
+
+	// write writes what was made of version based. until is the end of the
+	// holder's validity as it knew it.
+	write(client int, name, token string, based int, until, looked time.Duration)
+}
+
+func (s *store) read(client int, name, token string, looked time.Duration) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.versions[name]
-	s.log.Add(history.Event{Kind: history.Read, Client: client, Name: name, Token: token, Version: v})
+	s.log.Add(history.Event{Kind: history.Read, Client: client, Name: name, Token: token, Version: v, Looked: looked})
 	return v
 }
 
-// write writes what was made of version based. until is the end of the holder's
-// validity as it knew it.
-func (s *store) write(client int, name, token string, based int, until time.Duration) {
+func (s *store) write(client int, name, token string, based int, until, looked time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.versions[name]++
 	s.log.Add(history.Event{
 		Kind: history.Write, Client: client, Name: name, Token: token,
-		Version: s.versions[name], Based: based, Until: until,
+		Version: s.versions[name], Based: based, Until: until, Looked: looked,
 	})
 }

@@ -146,23 +146,25 @@ func (p *process) steps(h *heldLock, dice plan.Dice, whole time.Duration, extend
 	const count = 3
 	name, token := h.lock.Name(), h.lock.Token()
 	for i := range count {
+		looked := p.run.log.Now()
 		if h.lock.Err() != nil {
 			return
 		}
-		version := p.run.store.read(p.number, name, token)
+		version := p.run.store.read(p.number, name, token, looked)
 		if !p.sleep(whole/count + dice.ForText("step").For(uint64(i)).In(instant)) {
 			return
 		}
 		if extend && i == 0 {
 			_ = h.lock.Extend(p.ctx, p.run.plan.MaxTTL()) // an error shows in what follows
 		}
+		looked = p.run.log.Now()
 		if h.lock.Err() != nil {
 			return
 		}
-		p.run.gates[p.number-1].pass() // where a paused holder is caught
+		p.run.gates[p.number-1].catch() // where a paused holder is caught
 		if p.ctx.Err() != nil {
 			return // a process that crashed writes nothing
 		}
-		p.run.store.write(p.number, name, token, version, p.untilOf(h))
+		p.run.store.write(p.number, name, token, version, p.untilOf(h), looked)
 	}
 }
