@@ -39,6 +39,13 @@ const (
 	Wake  Kind = "wake"
 )
 
+// What clients send, where it is recorded.
+const (
+	// Prolongs: the client sends Node what makes Token's key last longer, or sets it
+	// anew: an extension or a heal, as Text says.
+	Prolongs Kind = "prolongs"
+)
+
 // What the store sees: a cell for each Name, with a version that every write
 // raises by one. It does not refuse stale writers, so that the checkers see
 // them.
