@@ -192,8 +192,12 @@ func (r *round) found(value string) {
 // on the nodes when it has waited as long again.
 func (r *round) expire() {
 	again := r.expired.Swap(true)
-	r.votes.Close() // first, so that all who are late are told as such
-	if r.command.Op == OpRelease && !again {
+	letGo := r.command.Op == OpRelease && !again
+	if !letGo {
+		r.suspectSilent()
+	}
+	r.votes.Close() // before the nodes are given up, so that all who are late are told as such
+	if letGo {
 		r.mu.Lock()
 		r.timer.Reset(r.claim.client.opts.NodeTimeout)
 		r.mu.Unlock()
@@ -202,6 +206,16 @@ func (r *round) expire() {
 	for i := range r.requests {
 		if req := &r.requests[i]; req.Command != nil {
 			r.giveUp(req)
+		}
+	}
+}
+
+// suspectSilent takes note of the nodes that have not answered, before the
+// waiter is let go: what it does next must not wait for them again.
+func (r *round) suspectSilent() {
+	for i := range r.requests {
+		if req := &r.requests[i]; req.Command != nil && r.claim.isBusy(req) {
+			r.claim.client.voters[i].isSilent(req, suspect)
 		}
 	}
 }

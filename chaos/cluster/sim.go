@@ -80,7 +80,7 @@ func (c *Sim) Client(client int) ([]redlock.Node, clock.Clock) {
 		c.links = append(c.links, l)
 		nodes = append(nodes, l)
 	}
-	return nodes, simClock{c.clocks.clocks[client-1], c.dice.For(uint64(client)).ForText("timers")}
+	return nodes, newSimClock(c.clocks.clocks[client-1], c.dice.For(uint64(client)).ForText("timers"))
 }
 
 // ClientRate implements [Cluster].

@@ -135,7 +135,9 @@ func (l *simLink) flushLocked() {
 		return
 	}
 	l.flushing = true
+	// A fan-out leaves for one node after the other.
 	moment := l.sim.dice.For(uint64(l.number), uint64(l.sim.Log.Now())).In(plan.Span{Min: 1, Max: time.Microsecond})
+	moment += time.Duration(l.node.number) * time.Microsecond
 	time.AfterFunc(moment, l.flush)
 }
 
@@ -222,7 +224,7 @@ func (m *simMessage) drawn(what string) plan.Dice { return m.dice.ForText(what) 
 
 // jitter keeps apart what would happen at once.
 func (m *simMessage) jitter(what string) time.Duration {
-	return m.drawn(what).For(1).In(plan.Span{Min: 1, Max: 20 * time.Microsecond})
+	return m.drawn(what).For(1).In(moments)
 }
 
 // timeOut gives the connection up.
