@@ -44,7 +44,7 @@ func (s *settings) printList() (int, error) {
 func where(clusters map[string]cluster.Cluster, f plan.Fault) (names []string) {
 	for _, name := range backends {
 		c := clusters[name]
-		if name == "sim" || c != nil && (f.OfClients || c.Can(f.Name) == nil) {
+		if name == "sim" && f.Name != plan.Cut || c != nil && (f.OfClients || c.Can(f.Name) == nil) {
 			names = append(names, name)
 		}
 	}
@@ -55,5 +55,5 @@ func where(clusters map[string]cluster.Cluster, f plan.Fault) (names []string) {
 func (s *settings) probe(backend string) (cluster.Cluster, error) {
 	p := plan.Plan{Name: "probe", Nodes: 1}
 	setup := cluster.Setup{Plan: &p, Log: history.NewRecorder(func() time.Duration { return 0 })}
-	return newCluster(backend, setup, s.binaries)
+	return s.newCluster(backend, setup)
 }

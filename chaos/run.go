@@ -162,7 +162,7 @@ func (s *settings) record(ctx context.Context, p *plan.Plan, seed uint64) (*hist
 	}
 	start := time.Now()
 	setup := cluster.Setup{Plan: p, Seed: seed, Apart: s.apart, Log: history.NewRecorder(func() time.Duration { return time.Since(start) })}
-	c, err := newCluster(s.backend, setup, s.binaries)
+	c, err := s.newCluster(s.backend, setup)
 	if err != nil {
 		return nil, err
 	}
@@ -184,11 +184,15 @@ func (s *settings) isTerminal() bool {
 }
 
 // newCluster makes a cluster in real time.
-func newCluster(backend string, setup cluster.Setup, binaries []string) (cluster.Cluster, error) {
-	if backend == "process" {
-		return cluster.NewProcess(setup, binaries)
+func (s *settings) newCluster(backend string, setup cluster.Setup) (cluster.Cluster, error) {
+	switch backend {
+	case "process":
+		return cluster.NewProcess(setup, s.binaries)
+	case "docker":
+		return cluster.NewDocker(setup, s.images)
+	default:
+		return cluster.NewEmbedded(setup)
 	}
-	return cluster.NewEmbedded(setup)
 }
 
 // simulated runs the plan in simulated time.

@@ -31,11 +31,12 @@ type settings struct {
 	folder    string
 	binaries  []string
 	apart     bool
+	images    []string
 
 	chosen map[string]bool // flags that were given
 }
 
-var backends = []string{"embedded", "sim", "process"}
+var backends = []string{"embedded", "sim", "process", "docker"}
 
 // parse reads the command line. If done, the program is over with the status.
 func parse(args []string, out, errs io.Writer) (s *settings, status int, done bool) {
@@ -49,7 +50,7 @@ func parse(args []string, out, errs io.Writer) (s *settings, status int, done bo
 		flags.PrintDefaults()
 		fmt.Fprint(errs, "\nExit status: 0 as promised, 1 violation, 2 could not run, 3 proved nothing.\n")
 	}
-	var faults, binaries string
+	var faults, binaries, images string
 	flags.StringVar(&s.backend, "backend", "embedded", "what to attack: "+strings.Join(backends, ", "))
 	flags.IntVar(&s.nodes, "nodes", 5, "how many nodes: 3, 5 or 7")
 	flags.IntVar(&s.clients, "clients", 4, "how many clients, in the default attack")
@@ -64,6 +65,7 @@ func parse(args []string, out, errs io.Writer) (s *settings, status int, done bo
 	flags.StringVar(&s.folder, "out", "", "the folder for the report (default: chaos-report)")
 	flags.StringVar(&binaries, "servers", "", "with -backend process: server programs, by node in turn, with commas between")
 	flags.BoolVar(&s.apart, "client-processes", false, "make every client a process of its own, which faults kill and stop as the kernel does; not in simulated time")
+	flags.StringVar(&images, "image", "redis:8", "with -backend docker: what runs in the containers, by node in turn, with commas between")
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil, exitAsPromised, true
@@ -72,7 +74,7 @@ func parse(args []string, out, errs io.Writer) (s *settings, status int, done bo
 		return nil, exitCannotRun, true
 	}
 	flags.Visit(func(f *flag.Flag) { s.chosen[f.Name] = true })
-	s.faults, s.binaries = split(faults), split(binaries)
+	s.faults, s.binaries, s.images = split(faults), split(binaries), split(images)
 	if err := s.validate(flags.Args()); err != nil {
 		fmt.Fprintf(errs, "chaos: %v; -h helps\n", err)
 		return nil, exitCannotRun, true
@@ -106,6 +108,10 @@ func (s *settings) validate(rest []string) error {
 		return errors.New("-client-processes in simulated time, want a backend in real time")
 	case len(s.binaries) > 0 && s.backend != "process":
 		return fmt.Errorf("-servers with -backend %s, want process", s.backend)
+	case s.chosen["image"] && s.backend != "docker" && !s.list:
+		return fmt.Errorf("-image with -backend %s, want docker", s.backend)
+	case len(s.images) == 0:
+		return errors.New("-image is empty")
 	}
 	for _, f := range s.faults {
 		if _, ok := plan.Find(f); !ok {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/quorumlock/redlock"
@@ -46,11 +47,12 @@ type proxied struct {
 	servers []server
 	proxies [][]*proxy.Proxy // by client and node
 	clocks  *clocks
+	turns   []sync.Mutex // by node: held while a fault changes the server's state
 }
 
 // newProxied puts proxies in front of the servers, which it closes on failure.
 func newProxied(s Setup, servers []server) (_ Cluster, err error) {
-	c := &proxied{Setup: s, servers: servers, clocks: newClocks(s, clock.System())}
+	c := &proxied{Setup: s, servers: servers, clocks: newClocks(s, clock.System()), turns: make([]sync.Mutex, len(servers))}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())
@@ -118,10 +120,15 @@ func (c *proxied) Contacts(client int) (contacts []Contact) {
 func (c *proxied) ClientRate(client int) float64 { return c.clocks.rate(client) }
 
 // Can implements [Cluster].
-func (c *proxied) Can(fault string) error { return c.servers[0].can(fault) }
+func (c *proxied) Can(fault string) error {
+	if fault == plan.Cut {
+		return c.canCut()
+	}
+	return c.servers[0].can(fault)
+}
 
-// Begin implements [Cluster].
-func (c *proxied) Begin(s *plan.Step, target int) (end func(), err error) {
+// begin is Begin in the server's turn.
+func (c *proxied) begin(s *plan.Step, target int) (end func(), err error) {
 	if s.Fault == plan.ClientClockJump || s.Fault == plan.ClientClockRate {
 		end = c.clocks.begin(s, target)
 		c.seen(history.Event{Client: target, Fault: s.Fault}, "its clock says so")
@@ -152,6 +159,8 @@ func (c *proxied) Begin(s *plan.Step, target int) (end func(), err error) {
 		return func() {}, nil
 	case plan.ClockJump, plan.ClockRate, plan.ClockStrobe:
 		return c.turn(s, target)
+	case plan.Cut:
+		return c.cut(s, target)
 	}
 	return nil, fmt.Errorf("%s: %w", s.Fault, ErrCannot)
 }

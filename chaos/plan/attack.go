@@ -54,5 +54,5 @@ func Attack(seed uint64, nodes, clients int, length time.Duration, faults []stri
 }
 
 func attackFaults() []string {
-	return append(slices.Clone(randomFaults), ClockRate, CrashClient)
+	return append(slices.Clone(randomFaults), Cut, ClockRate, CrashClient)
 }

@@ -17,6 +17,7 @@ const (
 	RestartLate   = "restart-late"
 	Pause         = "pause"
 	Partition     = "partition"
+	Cut           = "cut"
 	Slow          = "slow"
 	DropRequest   = "drop-request"
 	DropReply     = "drop-reply"
@@ -42,6 +43,7 @@ var Faults = []Fault{
 	{Name: RestartLate, About: "the same, but it stays away for longer than the longest TTL"},
 	{Name: Pause, About: "the node stops (SIGSTOP) and then carries out what it was sent"},
 	{Name: Partition, About: "the network between these clients and nodes is cut"},
+	{Name: Cut, About: "the node's machine loses its network: connections end, new ones are refused"},
 	{Name: Slow, About: "replies of the node come later", needsBy: true},
 	{Name: DropRequest, About: "requests to the node are lost"},
 	{Name: DropReply, About: "requests are carried out, their replies are lost"},
