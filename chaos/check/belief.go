@@ -27,6 +27,9 @@ type Belief struct {
 	closed   bool          // an event ended it
 	closedAt time.Duration
 	extended bool
+
+	until     time.Duration // its end as it was announced last
+	movedBack time.Duration // by how much an extension shortened it at most
 }
 
 // Beliefs returns all beliefs, by their beginning. Nothing else in this package
@@ -75,7 +78,10 @@ func (x *index) holds(e *history.Event) {
 		}
 		x.believe(e, b)
 	default:
-		b.To = max(e.At, e.Until) // it was believed in until now
+		if back := b.until - e.Until; back > time.Microsecond { // more than rounding
+			b.movedBack = max(b.movedBack, back)
+		}
+		b.To, b.until = max(e.At, e.Until), e.Until // it was believed in until now
 		b.extended = true
 	}
 }
@@ -84,7 +90,7 @@ func (x *index) holds(e *history.Event) {
 func (x *index) believe(e *history.Event, former *Belief) {
 	b := Belief{
 		Name: e.Name, Token: e.Token, Client: e.Client, Call: e.Call,
-		From: e.At, To: max(e.At, e.Until), Grant: former == nil, begin: e.At,
+		From: e.At, To: max(e.At, e.Until), Grant: former == nil, begin: e.At, until: e.Until,
 	}
 	if former != nil {
 		b.Call, b.TTL = former.Call, former.TTL

@@ -14,6 +14,8 @@ const (
 	CheckLiveness  = "liveness"
 	CheckSkip      = "skip"
 	CheckHygiene   = "hygiene"
+	CheckRate      = "grant rate"
+	CheckLoss      = "loss"
 )
 
 // A Finding is one thing that must not be, or in Report.Notes one that is worth

@@ -107,3 +107,25 @@ func leftover(e *history.Event, text string) Finding {
 	}
 	return f
 }
+
+// Prolonged finds keys that a client extended or healed after it had called
+// Release for them: from then on it only deletes. Only simulated clusters record
+// what is sent.
+func Prolonged(h *history.History) Findings { return newIndex(h).prolonged() }
+
+func (x *index) prolonged() (wrong Findings) {
+	released := map[holding]bool{}
+	for i := range x.events {
+		e := &x.events[i]
+		key := holding{e.Client, e.Token}
+		switch {
+		case e.Kind == history.Release:
+			released[key] = true
+		case e.Kind == history.Prolongs && released[key]:
+			wrong.add(func() Finding {
+				return leftover(e, "node %d was sent "+e.Text+" of token %s after its release")
+			})
+		}
+	}
+	return wrong
+}

@@ -78,7 +78,7 @@ func Judge(h *history.History, floors Floors) Report {
 	dirt.merge(goroutines(x, s.Dirt.Goroutines))
 	never := []Findings{dirt, s.Opinion.dissent(overlaps)}
 	harm := []Findings{overlaps, s.Damage.Violations}
-	late := []Findings{x.oddities, s.Opinion.Findings, s.Progress.Stuck, s.Skips.Wrong, s.Dirt.Orphans}
+	late := []Findings{x.oddities, s.Opinion.Findings, s.Progress.Stuck, s.Skips.Wrong, s.Dirt.Orphans, x.undone(), x.losses(), x.prolonged()}
 	if h.Class == history.OutOfModel {
 		r.outOfModel(never, harm, late)
 	} else {

@@ -15,6 +15,17 @@ type Rates struct {
 	CalmTime, StruckTime     time.Duration // from the first Begin to Healed
 }
 
+// Add adds other.
+func (r *Rates) Add(other Rates) {
+	r.CalmGrants += other.CalmGrants
+	r.StruckGrants += other.StruckGrants
+	r.CalmTime += other.CalmTime
+	r.StruckTime += other.StruckTime
+}
+
+// MaxCost is what a minority that is down or hangs may cost: a fifth.
+const MaxCost = 0.2
+
 // Cost returns which part of the calm grants a second the faults cost, below 0
 // if there were more; ok is false if one of both times is missing or nothing was
 // granted in calm ones.

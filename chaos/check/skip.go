@@ -26,8 +26,9 @@ type Skips struct {
 //
 // A client that names itself must mean another lock of its own, or one of a
 // former process of the same name: what an own failed attempt has left behind is
-// an orphan, held by nobody. Only where the network may double or delay messages
-// can that one be unknown to the client, too.
+// an orphan, held by nobody. Only where the network may double messages, or delay
+// them for longer than the client looks for orphans, can that one be unknown to
+// the client, too.
 //
 // And of several clients that begin together, within NodeTimeout, to try for a
 // free lock without waiting, one must get it: they may not all point at each
@@ -117,6 +118,9 @@ func (m *claims) excuses(x *index, i int, troubled spans) bool {
 	}
 	if x.calls[i].life > 0 && m.legacy[i] >= s.from {
 		return true
+	}
+	if x.h.Prompt && x.h.Reliable && x.h.Exact {
+		return false // whatever it has left, it knows
 	}
 	if _, recent := troubled.touch(s.from-x.lease()-x.h.Timeout, s.to); !x.h.Reliable || recent {
 		if !x.h.Watched {

@@ -46,6 +46,7 @@ type Header struct {
 	Exact    bool            `json:"exact,omitempty"`     // no scheduling noise: simulated time
 	Watched  bool            `json:"watched,omitempty"`   // Kept and Deleted are recorded
 	Reliable bool            `json:"reliable,omitempty"`  // no message is lost, doubled or late but by a Fault
+	Prompt   bool            `json:"prompt,omitempty"`    // a message arrives once at most, and before a TTL is over
 	PlanData json.RawMessage `json:"plan_data,omitempty"` // the whole plan, to be replayed
 }
 

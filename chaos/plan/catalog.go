@@ -25,6 +25,13 @@ var Catalog = []Maker{
 	{"drift", drift},
 	{"crash", crash},
 	{"short-pause", shortPause},
+	{"cancel", cancel},
+	{"orphans", orphans},
+	{"together", together},
+	{"fast-alike", fastAlike},
+	{"long-work", longWork},
+	{"short-leases", shortLeases},
+	{"hung-node", hungNode},
 	{"slack", slack},
 
 	{"unlike-lists", unlikeLists},
@@ -102,6 +109,7 @@ func network(seed uint64, nodes int) Plan {
 func kill(seed uint64, nodes int) Plan {
 	p := base("kill", nodes)
 	p.About, p.Expect = "a minority is killed and comes back with its keys", "one holder at a time, and no pause in granting"
+	p.KeepsPace = true
 	p.repeat(seed, 700*time.Millisecond, 300*time.Millisecond, func(d Dice) Step { return Step{Fault: Kill, Nodes: d.minority(&p)} })
 	return p
 }
@@ -109,6 +117,7 @@ func kill(seed uint64, nodes int) Plan {
 func pause(seed uint64, nodes int) Plan {
 	p := base("pause", nodes)
 	p.About, p.Expect = "a minority hangs, and then carries out what it was sent", "one holder at a time, and no pause in granting"
+	p.KeepsPace = true
 	p.repeat(seed, 700*time.Millisecond, 300*time.Millisecond, func(d Dice) Step { return Step{Fault: Pause, Nodes: d.minority(&p)} })
 	return p
 }
@@ -165,6 +174,7 @@ func drift(seed uint64, nodes int) Plan {
 	}
 	p.Traffic.Hold = Span{100 * time.Millisecond, 900 * time.Millisecond} // often to the end
 	p.Traffic.Abandon = 0.3
+	p.StopMargin, p.Network.Delay.Max = 1, 15*time.Millisecond
 	return p
 }
 
@@ -285,7 +295,7 @@ func clockFast(seed uint64, nodes int) Plan {
 	return p
 }
 
-func clientSlow(seed uint64, nodes int) Plan {
+func clientSlow(_ uint64, nodes int) Plan {
 	p := base("client-slow", nodes)
 	p.Class, p.Breaks = OutOfModel, "A1"
 	p.About = "a client's clock runs at a third of its rate"

@@ -41,7 +41,12 @@ type Plan struct {
 	TTLs    []time.Duration `json:"ttls"`   // one is drawn for each acquisition
 	Length  time.Duration   `json:"length"` // of the attack; after it everything is healed
 	Traffic Traffic         `json:"traffic"`
-	Network Network         `json:"network"`
+
+	// StopMargin is the clients', 0 the default. The default, a tenth of the TTL,
+	// hides mistakes about the end that are smaller.
+	StopMargin time.Duration `json:"stop_margin,omitempty"`
+
+	Network Network `json:"network"`
 
 	// NodeRates and ClientRates are the rates of clocks against true time, by
 	// number; missing ones are 1.
@@ -53,6 +58,10 @@ type Plan struct {
 	Members [][]int `json:"members,omitempty"`
 
 	Steps []Step `json:"steps,omitempty"`
+
+	// KeepsPace: of what strikes the nodes, a minority is down or hangs and
+	// nothing else, so that granting must go on about as fast as before.
+	KeepsPace bool `json:"keeps_pace,omitempty"`
 
 	Floors Floors `json:"floors"`
 }
@@ -69,16 +78,17 @@ type Floors struct {
 // Traffic is what the clients do. Each client has Workers, and each of them
 // thinks, asks for a lock, works under it, and gives it up, again and again.
 type Traffic struct {
-	Workers   int     `json:"workers"`
-	Think     Span    `json:"think"` // between two acquisitions
-	Hold      Span    `json:"hold"`  // the work under a lock
-	Patience  Span    `json:"patience"`
-	Try       float64 `json:"try"`        // share of TryAcquire; the rest is Acquire for Patience
-	KeepAlive float64 `json:"keep_alive"` // share of locks kept alive
-	Extend    float64 `json:"extend"`     // share of the others extended once by hand
-	Cancel    float64 `json:"cancel"`     // share of acquisitions whose context is cancelled at a random time
-	Abandon   float64 `json:"abandon"`    // share of locks never released
-	Stagger   Span    `json:"stagger"`    // client i starts i-1 draws of it later
+	Workers   int           `json:"workers"`
+	Think     Span          `json:"think"`          // between two acquisitions
+	Beat      time.Duration `json:"beat,omitempty"` // what all wait for before they think: its multiples; 0: nothing
+	Hold      Span          `json:"hold"`           // the work under a lock
+	Patience  Span          `json:"patience"`
+	Try       float64       `json:"try"`        // share of TryAcquire; the rest is Acquire for Patience
+	KeepAlive float64       `json:"keep_alive"` // share of locks kept alive
+	Extend    float64       `json:"extend"`     // share of the others extended once by hand
+	Cancel    float64       `json:"cancel"`     // share of acquisitions whose context is cancelled at a random time
+	Abandon   float64       `json:"abandon"`    // share of locks never released
+	Stagger   Span          `json:"stagger"`    // client i starts i-1 draws of it later
 }
 
 // A Span is what a duration is drawn from, evenly.
@@ -115,6 +125,29 @@ type Step struct {
 // itself.
 func (n *Network) IsReliable() bool {
 	return n.DropRequest == 0 && n.DropReply == 0 && n.Duplicate == 0 && n.Delayed == 0
+}
+
+// IsPrompt reports whether every message arrives at most once, and before an
+// attempt's keys would have run out: then a client knows of all that it has left
+// anywhere.
+func (p *Plan) IsPrompt() bool {
+	late := p.Network.Delay.Max
+	if p.Network.Delayed > 0 {
+		late += p.Network.Late.Max
+	}
+	most := time.Duration(0)
+	for _, s := range p.Steps {
+		switch s.Fault {
+		case Duplicate:
+			return false
+		case LateDeliver:
+			most = max(most, s.By)
+		case Pause:
+			most = max(most, s.For)
+		}
+	}
+	const others = 200 * time.Millisecond // waiting for a connection, and the undo
+	return p.Network.Duplicate == 0 && late+most+others < slices.Min(p.TTLs)
 }
 
 // MaxTTL returns the longest TTL in use.

@@ -20,12 +20,18 @@ func Start(ctx context.Context, job Job, tell func(Result)) error {
 	if err != nil {
 		return err
 	}
+	return StartProgram(ctx, program, nil, job, tell)
+}
+
+// StartProgram is Start with another program than this one, which must do the
+// same with jobs, and variables added to its environment.
+func StartProgram(ctx context.Context, program string, env []string, job Job, tell func(Result)) error {
 	data, err := json.Marshal(job)
 	if err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, program)
-	cmd.Env = append(os.Environ(), workerVariable+"=1")
+	cmd.Env = append(append(os.Environ(), env...), workerVariable+"=1")
 	cmd.Stdin = bytes.NewReader(data)
 	cmd.WaitDelay = time.Second
 	var errs tail
@@ -59,11 +65,22 @@ func Start(ctx context.Context, job Job, tell func(Result)) error {
 	case err == nil && results == job.Count:
 		return nil
 	default:
-		return fmt.Errorf("simulate: seed %d: %w\n%s", seed, errors.Join(err, errFailed), errs.Bytes())
+		return &FailedError{seed, err, errs.String()}
 	}
 }
 
-var errFailed = errors.New("the simulation failed")
+// A FailedError is a process that did not carry out its job to the end.
+type FailedError struct {
+	Seed   uint64 // of the schedule that it failed at
+	Err    error  // nil: it ended as if all was well
+	Output string // the end of what it printed: a panic's trace, or what package testing says
+}
+
+func (e *FailedError) Error() string {
+	return fmt.Sprintf("simulate: seed %d failed: %v\n%s", e.Seed, e.Err, e.Output)
+}
+
+func (e *FailedError) Unwrap() error { return e.Err }
 
 // A tail keeps the end of what is written.
 type tail struct{ bytes.Buffer }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,9 +33,11 @@ type Result struct {
 	Begun   bool           `json:"begun,omitempty"` // no result yet: a crash is this seed's
 	Verdict check.Verdict  `json:"verdict,omitempty"`
 	Why     string         `json:"why,omitempty"`
+	Checks  []string       `json:"checks,omitempty"` // those that found something
 	Hash    string         `json:"hash,omitempty"`
 	True    time.Duration  `json:"true,omitempty"` // how long it was in its own time
 	Stats   Stats          `json:"stats"`
+	Rates   check.Rates    `json:"rates"`
 	Seen    map[string]int `json:"seen,omitempty"` // faults that were seen to take effect
 }
 
@@ -140,11 +143,16 @@ func resultOf(h *history.History, p *plan.Plan) Result {
 	judged := check.Judge(h, check.Floors(p.Floors))
 	s := &judged.Stats
 	r := Result{
-		Seed: h.Seed, Verdict: judged.Verdict, Why: judged.Why, Seen: map[string]int{},
+		Seed: h.Seed, Verdict: judged.Verdict, Why: judged.Why, Seen: map[string]int{}, Rates: check.GrantRate(h),
 		Stats: Stats{
 			Attempts: h.Attempts, Calls: s.Attempts, Contended: s.Contended, Grants: s.Grants, Overlaps: s.Overlaps,
 			LostUpdates: s.Damage.Lost, StaleWrites: s.Damage.Stale,
 		},
+	}
+	for _, f := range judged.Findings {
+		if !slices.Contains(r.Checks, f.Check) {
+			r.Checks = append(r.Checks, f.Check)
+		}
 	}
 	if n := len(h.Events); n > 0 {
 		r.True = h.Events[n-1].At

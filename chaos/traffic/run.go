@@ -165,7 +165,7 @@ var errOver = errors.New("the run is over")
 
 // round makes the plan the next one.
 func (r *run) round(p *plan.Plan, seed uint64) {
-	r.plan, r.seed = p, seed
+	r.plan, r.seed, r.options.StopMargin = p, seed, p.StopMargin
 	r.dice, r.healed = plan.Dice(seed).ForText("traffic"), newHealed(p.Floors)
 	r.over.Store(false)
 }
@@ -233,7 +233,7 @@ func (r *run) header() history.Header {
 		Format: history.Format, Plan: r.plan.Name, Class: string(r.plan.Class), Expect: r.plan.Expect, Seed: r.seed,
 		Nodes: r.plan.Nodes, Quorum: r.plan.Quorum(), Clients: r.plan.Clients, Length: r.plan.Length,
 		Attempts: int(r.attempts.Load()), Drift: redlock.DefaultDrift.Factor, MaxTTL: r.plan.MaxTTL(), Bound: r.bound(), Timeout: r.options.NodeTimeout,
-		Reliable: r.plan.Network.IsReliable(),
+		Reliable: r.plan.Network.IsReliable(), Prompt: r.plan.IsPrompt(),
 		PlanData: data,
 	}
 }
@@ -241,7 +241,7 @@ func (r *run) header() history.Header {
 // bound is within which a grant must come when nothing stands in its way but
 // other clients.
 func (r *run) bound() time.Duration {
-	return 2*r.options.RetryMax + 8*r.options.NodeTimeout + r.plan.Traffic.Hold.Max + r.plan.Traffic.Think.Max
+	return 2*r.options.RetryMax + 8*r.options.NodeTimeout + r.plan.Traffic.Hold.Max + r.plan.Traffic.Think.Max + r.plan.Traffic.Beat
 }
 
 // keyLife is how long a key may live on the slowest clock, also one that arrives

@@ -37,6 +37,9 @@ func (p *process) runWorker(number int) {
 	}
 	for i := uint64(1); !p.run.isOver(); i++ {
 		once := dice.For(i)
+		if beat := traffic.Beat; beat > 0 && !p.sleep(beat-p.run.log.Now()%beat) {
+			return
+		}
 		if !p.sleep(once.ForText("think").In(traffic.Think) + once.ForText("instant").In(instant)) {
 			return
 		}
@@ -155,7 +158,9 @@ func (p *process) steps(h *heldLock, dice plan.Dice, whole time.Duration, extend
 			return
 		}
 		if extend && i == 0 {
-			_ = h.lock.Extend(p.ctx, p.run.plan.MaxTTL()) // an error shows in what follows
+			// Also for less than the lock has left, which must not shorten it.
+			ttls := p.run.plan.TTLs
+			_ = h.lock.Extend(p.ctx, ttls[dice.ForText("extend to").Int(len(ttls))]) // an error shows in what follows
 		}
 		looked = p.run.log.Now()
 		if h.lock.Err() != nil {
