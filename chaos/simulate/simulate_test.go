@@ -13,7 +13,6 @@ import (
 )
 
 var repeat = flag.Int("simulate.repeat", 5, "how often TestTheSameSeedMakesTheSameHistory runs each seed")
-var many = flag.Int("simulate.many", 0, "")
 
 func TestTheSameSeedMakesTheSameHistory(t *testing.T) {
 	for seed := range uint64(3) {
