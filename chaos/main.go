@@ -39,18 +39,23 @@ func main() {
 		traffic.Client()
 	}
 	redis.SetLogger(silent{}) // what go-redis says of faults that were asked for
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	s, status, done := parse(os.Args[1:], os.Stdout, os.Stderr)
-	if done {
-		os.Exit(status)
-	}
-	status, err := s.run(ctx)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "chaos:", err)
-		status = exitCannotRun
+	if !done {
+		status = s.main()
 	}
 	os.Exit(status)
+}
+
+// main runs until the end or an interrupt, and returns the exit status.
+func (s *settings) main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	status, err := s.run(ctx)
+	if err != nil {
+		fmt.Fprintln(s.err, "chaos:", err)
+		return exitCannotRun
+	}
+	return status
 }
 
 type silent struct{}

@@ -23,7 +23,7 @@ const suspendStep = time.Millisecond
 // time, exactly.
 func System() Clock {
 	start := time.Now()
-	if start == start.Round(0) { // no monotonic reading: a bubble's time
+	if start == start.Round(0) { //nolint:staticcheck // Equal would not see what == sees: no monotonic reading, so a bubble's time
 		return newSystem(suspended)
 	}
 	return newSystem(func() time.Duration { return suspendedSince(start) })

@@ -16,7 +16,7 @@ import (
 	"github.com/quorumlock/redlock/clock"
 )
 
-// ErrCannot: this kind of cluster cannot do that fault.
+// ErrCannot means that this kind of cluster cannot do that fault.
 var ErrCannot = errors.New("not possible on this backend")
 
 // A Cluster is a set of nodes and the clients' connections to them. Clients and
