@@ -44,6 +44,10 @@ func (s *settings) printList() (int, error) {
 func where(clusters map[string]cluster.Cluster, f plan.Fault) (names []string) {
 	for _, name := range backends {
 		c := clusters[name]
+		if name == "urls" && cluster.CanURLs(f.Name) == nil { // there is nothing to probe
+			names = append(names, name)
+			continue
+		}
 		if name == "sim" && f.Name != plan.Cut || c != nil && (f.OfClients || c.Can(f.Name) == nil) {
 			names = append(names, name)
 		}

@@ -68,7 +68,13 @@ func TestBadFlagsAreRefusedWithTheRule(t *testing.T) {
 		"-replay no/such/file":       "no such file",
 		"-replay main_test.go":       "main_test.go",
 		"-backend sim -schedules -1": "want a number above 0",
-		"-backend process -servers no-such-server": "executable file not found",
+		"-image x":                   "want docker",
+		"-backend urls":              "with 0 -urls",
+		"-urls redis://h":            "-backend embedded with 1 -urls",
+		"-yes":                       "want urls",
+		"-backend urls -urls redis://a,redis://b":                    "want 3, 5 or 7",
+		"-backend urls -nodes 5 -urls redis://a,redis://b,redis://c": "-nodes 5 with 3 -urls",
+		"-backend process -servers no-such-server":                   "executable file not found",
 	} {
 		status, out := chaos(t, strings.Fields(args)...)
 		require.Equal(t, exitCannotRun, status, "%s\n%s", args, out)

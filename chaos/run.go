@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/quorumlock/redlock/chaos/check"
@@ -22,6 +24,11 @@ import (
 
 // run does what the flags ask for, and returns the exit status.
 func (s *settings) run(ctx context.Context) (status int, err error) {
+	if s.backend == "urls" && !s.list {
+		if goOn, err := s.announce(); err != nil || !goOn {
+			return exitCannotRun, err
+		}
+	}
 	switch {
 	case s.list:
 		return s.printList()
@@ -81,10 +88,7 @@ func (s *settings) runAttack(ctx context.Context) (int, error) {
 	}
 	can := func(fault string) bool { return c.Can(fault) == nil }
 	attack := plan.Attack(s.seed, s.nodes, s.clients, s.duration, s.faults, can)
-	maker, _ := plan.Named("clock-jump")
-	if !can(plan.ClockJump) {
-		maker, _ = plan.Named("restart-forget")
-	}
+	maker := s.breaker(can)
 	if err := c.Close(); err != nil {
 		return 0, err
 	}
@@ -95,6 +99,19 @@ func (s *settings) runAttack(ctx context.Context) (int, error) {
 	broken := maker.Make(s.seed, s.nodes)
 	fmt.Fprintf(s.out, "\nThe same checks where assumption %s does not hold: %s.\n\n", broken.Breaks, broken.About)
 	return s.runPlan(ctx, &broken, s.seed)
+}
+
+// breaker returns the plan out of model that is to follow the attack: one that the
+// backend can do.
+func (s *settings) breaker(can func(string) bool) (maker plan.Maker) {
+	for _, name := range []string{"clock-jump", "restart-forget", "client-slow"} {
+		maker, _ = plan.Named(name)
+		p := maker.Make(s.seed, s.nodes)
+		if !slices.ContainsFunc(p.Faults(), func(fault string) bool { return !can(fault) }) {
+			break
+		}
+	}
+	return maker
 }
 
 // runPlan runs one plan, writes the report and prints what came of it.
@@ -117,7 +134,7 @@ func (s *settings) runPlan(ctx context.Context, p *plan.Plan, seed uint64) (int,
 		History: h, Marks: marks(&judged), Verdict: string(judged.Verdict), Exit: status,
 		Found:  map[report.MarkKind]int{report.Overlap: judged.Stats.Overlaps},
 		Commit: commit(), Contended: judged.Stats.Contended,
-		Replay: fmt.Sprintf("go run ./chaos -backend %s%s -replay %s/%s", s.backend, s.apartFlag(), path, report.HistoryFile),
+		Replay: fmt.Sprintf("go run ./chaos -backend %s%s%s -replay %s/%s", s.backend, s.backendFlags(), s.apartFlag(), path, report.HistoryFile),
 	}
 	summary, err := folder.Write(run, func(w io.Writer) error { return check.Draw(h, w) })
 	if err != nil {
@@ -134,6 +151,18 @@ func (s *settings) runPlan(ctx context.Context, p *plan.Plan, seed uint64) (int,
 		fmt.Fprintln(s.out, "again: ", run.Replay)
 	}
 	return status, nil
+}
+
+// backendFlags returns the flags that the backend needs, without passwords.
+func (s *settings) backendFlags() string {
+	switch {
+	case s.backend == "urls":
+		return " -urls URLS -yes"
+	case s.chosen["image"]:
+		return " -image " + strings.Join(s.images, ",")
+	default:
+		return ""
+	}
 }
 
 // apartFlag returns the flag that makes clients processes, if it was given.
@@ -190,6 +219,9 @@ func (s *settings) newCluster(backend string, setup cluster.Setup) (cluster.Clus
 		return cluster.NewProcess(setup, s.binaries)
 	case "docker":
 		return cluster.NewDocker(setup, s.images)
+	case "urls":
+		setup.Plan.KeyPrefix = s.prefix
+		return cluster.NewURLs(setup, s.urls)
 	default:
 		return cluster.NewEmbedded(setup)
 	}

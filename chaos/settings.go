@@ -32,11 +32,14 @@ type settings struct {
 	binaries  []string
 	apart     bool
 	images    []string
+	urls      []string
+	prefix    string // of keys, with urls
+	yes       bool
 
 	chosen map[string]bool // flags that were given
 }
 
-var backends = []string{"embedded", "sim", "process", "docker"}
+var backends = []string{"embedded", "sim", "process", "docker", "urls"}
 
 // parse reads the command line. If done, the program is over with the status.
 func parse(args []string, out, errs io.Writer) (s *settings, status int, done bool) {
@@ -50,7 +53,7 @@ func parse(args []string, out, errs io.Writer) (s *settings, status int, done bo
 		flags.PrintDefaults()
 		fmt.Fprint(errs, "\nExit status: 0 as promised, 1 violation, 2 could not run, 3 proved nothing.\n")
 	}
-	var faults, binaries, images string
+	var faults, binaries, images, urls string
 	flags.StringVar(&s.backend, "backend", "embedded", "what to attack: "+strings.Join(backends, ", "))
 	flags.IntVar(&s.nodes, "nodes", 5, "how many nodes: 3, 5 or 7")
 	flags.IntVar(&s.clients, "clients", 4, "how many clients, in the default attack")
@@ -66,6 +69,8 @@ func parse(args []string, out, errs io.Writer) (s *settings, status int, done bo
 	flags.StringVar(&binaries, "servers", "", "with -backend process: server programs, by node in turn, with commas between")
 	flags.BoolVar(&s.apart, "client-processes", false, "make every client a process of its own, which faults kill and stop as the kernel does; not in simulated time")
 	flags.StringVar(&images, "image", "redis:8", "with -backend docker: what runs in the containers, by node in turn, with commas between")
+	flags.StringVar(&urls, "urls", "", "with -backend urls: your own masters, redis://user:password@host:port/db, with commas between")
+	flags.BoolVar(&s.yes, "yes", false, "with -backend urls: go ahead; without it the run only says what it would do")
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil, exitAsPromised, true
@@ -75,6 +80,7 @@ func parse(args []string, out, errs io.Writer) (s *settings, status int, done bo
 	}
 	flags.Visit(func(f *flag.Flag) { s.chosen[f.Name] = true })
 	s.faults, s.binaries, s.images = split(faults), split(binaries), split(images)
+	s.own(split(urls))
 	if err := s.validate(flags.Args()); err != nil {
 		fmt.Fprintf(errs, "chaos: %v; -h helps\n", err)
 		return nil, exitCannotRun, true
@@ -96,6 +102,12 @@ func (s *settings) validate(rest []string) error {
 		return fmt.Errorf("unknown argument %q", rest[0])
 	case !slices.Contains(backends, s.backend):
 		return fmt.Errorf("-backend %q, want one of %s", s.backend, strings.Join(backends, ", "))
+	case s.backend == "urls" != (len(s.urls) > 0) && !s.list:
+		return fmt.Errorf("-backend %s with %d -urls: want both or none", s.backend, len(s.urls))
+	case s.yes && s.backend != "urls":
+		return fmt.Errorf("-yes with -backend %s, want urls", s.backend)
+	case len(s.urls) > 0 && s.nodes != len(s.urls):
+		return fmt.Errorf("-nodes %d with %d -urls", s.nodes, len(s.urls))
 	case s.nodes != 3 && s.nodes != 5 && s.nodes != 7:
 		return fmt.Errorf("-nodes %d, want 3, 5 or 7", s.nodes)
 	case s.clients < 2 || s.clients > 20:

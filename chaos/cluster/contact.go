@@ -13,13 +13,19 @@ type Contact struct {
 	Username string `json:"username,omitempty"`
 	Password string `json:"password,omitempty"`
 	DB       int    `json:"db,omitempty"`
+	Protocol int    `json:"protocol,omitempty"` // 0: the lock's choice
+}
+
+// A guarded server is one that clients have to log in to.
+type guarded interface {
+	contact() Contact // without Addr
 }
 
 // Connect returns the connections to the nodes.
 func Connect(contacts []Contact) ([]redlock.Node, error) {
 	var nodes []redlock.Node
 	for _, c := range contacts {
-		n, err := redlock.RedisNode(&redis.Options{Addr: c.Addr, Username: c.Username, Password: c.Password, DB: c.DB}, 0)
+		n, err := redlock.RedisNode(&redis.Options{Addr: c.Addr, Username: c.Username, Password: c.Password, DB: c.DB, Protocol: c.Protocol}, 0)
 		if err != nil {
 			return nil, err
 		}

@@ -111,7 +111,12 @@ func (c *proxied) Client(client int) ([]redlock.Node, clock.Clock) {
 // Contacts implements [Reachable].
 func (c *proxied) Contacts(client int) (contacts []Contact) {
 	for _, i := range c.members(client) {
-		contacts = append(contacts, Contact{Addr: c.proxies[client-1][i-1].Addr()})
+		var contact Contact
+		if s, ok := c.servers[i-1].(guarded); ok {
+			contact = s.contact()
+		}
+		contact.Addr = c.proxies[client-1][i-1].Addr()
+		contacts = append(contacts, contact)
 	}
 	return contacts
 }
@@ -332,7 +337,7 @@ func (c *proxied) strobe(server server, by time.Duration) (end func()) {
 func (c *proxied) Inspect(_ context.Context, names []string) {
 	for i, server := range c.servers {
 		for _, name := range names {
-			value, ttl, ok, err := server.get(name)
+			value, ttl, ok, err := server.get(c.Plan.KeyPrefix + name)
 			if err != nil || !ok {
 				continue
 			}

@@ -57,6 +57,10 @@ type Plan struct {
 	// client; missing ones have all. Anything but all breaks A0.
 	Members [][]int `json:"members,omitempty"`
 
+	// KeyPrefix is what the clients' keys begin with, for masters that are also
+	// somebody else's.
+	KeyPrefix string `json:"key_prefix,omitempty"`
+
 	Steps []Step `json:"steps,omitempty"`
 
 	// KeepsPace: of what strikes the nodes, a minority is down or hangs and

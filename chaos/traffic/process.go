@@ -49,6 +49,7 @@ func newProcess(r *run, number, life int) *process {
 	nodes, clock := r.cluster.Client(number)
 	options := r.options
 	options.Clock = clock
+	options.KeyPrefix = r.plan.KeyPrefix
 	options.Owner = history.Owner(number)
 	options.Trace = &redlock.Trace{Extended: p.extended, Attempt: p.attempted}
 	client, err := redlock.NewFrom(nodes, &options)
