@@ -25,7 +25,7 @@ func TestWhatAHolderMustBeToldOfTheEnd(t *testing.T) {
 		wrong int
 		s     *story
 	}{
-		{"told in time", 0, tell().asks(0, 1).holds(10, 1, "a", 500).loses(450, 1, "a").ends(3000, 0)},
+		{"told in time", 0, tell().asks(0, 2).holds(10, 2, "a", 500).loses(450, 2, "a").ends(3000, 0)},
 		{"told in the instant of the end", 0, tell().asks(0, 1).holds(10, 1, "a", 500).loses(500, 1, "a").ends(3000, 0)},
 		{"told late", 1, tell().asks(0, 1).holds(10, 1, "a", 500).loses(501, 1, "a").ends(3000, 0)},
 		{"never told", 1, tell().asks(0, 1).holds(10, 1, "a", 500).ends(3000, 0)},

@@ -90,6 +90,7 @@ type claims struct {
 	of     map[int]spans         // by client: held, asked for, or had a key
 	keys   map[int]spans         // by client: had a key, as far as nodes were watched
 	held   map[int]spans         // by client: beliefs, and the keys that they leave behind
+	own    map[int]spans         // by client: beliefs, until their release is answered; the keys of others run out
 	asked  map[int]*crowd        // by client: calls
 	legacy map[int]time.Duration // by call: until when former processes of its client may have left keys; -1: they did not
 	all    []span                // of all clients
@@ -113,14 +114,15 @@ func (m *claims) excuses(x *index, i int, troubled spans) bool {
 	if m.asked[c.client].meets(s) > 1 { // one is the call itself
 		return true
 	}
+	if x.h.Prompt && x.h.Reliable && x.h.Exact && x.calls[i].life == 0 {
+		_, held := m.own[c.client].touch(s.from, s.to)
+		return held // whatever else it has left, it knows
+	}
 	if _, ok := m.held[c.client].touch(s.from, s.to); ok {
 		return true
 	}
 	if x.calls[i].life > 0 && m.legacy[i] >= s.from {
 		return true
-	}
-	if x.h.Prompt && x.h.Reliable && x.h.Exact {
-		return false // whatever it has left, it knows
 	}
 	if _, recent := troubled.touch(s.from-x.lease()-x.h.Timeout, s.to); !x.h.Reliable || recent {
 		if !x.h.Watched {
@@ -136,10 +138,10 @@ func (m *claims) excuses(x *index, i int, troubled spans) bool {
 // claims finds those on n.
 func (x *index) claims(n *lock, troubled spans, kept map[int][]span) *claims {
 	m := &claims{
-		of: map[int]spans{}, keys: map[int]spans{}, held: map[int]spans{}, asked: map[int]*crowd{},
+		of: map[int]spans{}, keys: map[int]spans{}, held: map[int]spans{}, own: map[int]spans{}, asked: map[int]*crowd{},
 		legacy: map[int]time.Duration{},
 	}
-	of, held := map[int][]span{}, map[int][]span{}
+	of, held, own := map[int][]span{}, map[int][]span{}, map[int][]span{}
 	type past struct {
 		life         int
 		former, this time.Duration // until when keys of failed calls may be left
@@ -167,7 +169,12 @@ func (x *index) claims(n *lock, troubled spans, kept map[int][]span) *claims {
 	for _, i := range n.beliefs {
 		b := &x.beliefs[i]
 		s := span{b.begin, max(b.To, b.released)}
-		held[b.Client] = append(held[b.Client], span{b.From, x.keysEnd(s, troubled)})
+		left := span{b.From, x.keysEnd(s, troubled)}
+		held[b.Client] = append(held[b.Client], left)
+		if b.released > 0 {
+			left.to = s.to
+		}
+		own[b.Client] = append(own[b.Client], left)
 		if !x.h.Watched {
 			s.to = x.keysEnd(s, troubled)
 		}
@@ -186,6 +193,9 @@ func (x *index) claims(n *lock, troubled spans, kept map[int][]span) *claims {
 	}
 	for client, s := range held {
 		m.held[client] = union(s, 0)
+	}
+	for client, s := range own {
+		m.own[client] = union(s, 0)
 	}
 	for _, c := range m.asked {
 		c.sort()

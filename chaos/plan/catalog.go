@@ -173,7 +173,8 @@ func drift(seed uint64, nodes int) Plan {
 		p.ClientRates = append(p.ClientRates, 0.995)
 	}
 	p.Traffic.Hold = Span{100 * time.Millisecond, 900 * time.Millisecond} // often to the end
-	p.Traffic.Abandon = 0.3
+	p.Traffic.Extend, p.Traffic.Abandon = 0.6, 0.5
+	p.Traffic.Try, p.Traffic.Think = 0.9, Span{0, 20 * time.Millisecond} // somebody asks soon after the end
 	p.StopMargin, p.Network.Delay.Max = 1, 15*time.Millisecond
 	return p
 }
