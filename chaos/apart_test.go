@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/chaos/history"
+	"github.com/quorumlock/redlock/chaos/process"
 )
 
 // commandVariable makes this program the command instead of its tests.
@@ -38,9 +39,10 @@ func TestStoppedProcessWritesLateOnceAndThenKnowsOfItsLoss(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 15 s")
 	}
+	process.Need(t)
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "report")
-	status, out := command(t, "-client-processes", "-plan", "long-pause", "-out", folder)
+	status, out := command(t, "-backend", "process", "-client-processes", "-plan", "long-pause", "-out", folder)
 	require.Equal(t, exitAsPromised, status, out)
 	require.Contains(t, out, "UNSAFE BY DESIGN, DETECTED: plan long-pause")
 	f, err := os.Open(filepath.Join(folder, "history.jsonl"))
@@ -100,8 +102,9 @@ func TestKilledProcessesLeaveNothingThatIsNotExplained(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 10 s")
 	}
+	process.Need(t)
 	t.Parallel()
-	status, out := command(t, "-client-processes", "-plan", "crash", "-out", filepath.Join(t.TempDir(), "report"))
+	status, out := command(t, "-backend", "process", "-client-processes", "-plan", "crash", "-out", filepath.Join(t.TempDir(), "report"))
 	require.Equal(t, exitAsPromised, status, out)
 	t.Log(out)
 }

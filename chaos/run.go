@@ -92,6 +92,9 @@ func (s *settings) runAttack(ctx context.Context) (int, error) {
 	if err := c.Close(); err != nil {
 		return 0, err
 	}
+	if s.isSoak() {
+		return s.runSoak(ctx, can)
+	}
 	status, err := s.runPlan(ctx, &attack, s.seed)
 	if err != nil || status != exitAsPromised {
 		return status, err
@@ -130,12 +133,7 @@ func (s *settings) runPlan(ctx context.Context, p *plan.Plan, seed uint64) (int,
 	}
 	judged := check.Judge(h, check.Floors(p.Floors))
 	status := exitOf(judged.Verdict)
-	run := report.Run{
-		History: h, Marks: marks(&judged), Verdict: string(judged.Verdict), Exit: status,
-		Found:  map[report.MarkKind]int{report.Overlap: judged.Stats.Overlaps},
-		Commit: commit(), Contended: judged.Stats.Contended,
-		Replay: fmt.Sprintf("go run ./chaos -backend %s%s%s -replay %s/%s", s.backend, s.backendFlags(), s.apartFlag(), path, report.HistoryFile),
-	}
+	run := s.reported(h, &judged, path)
 	summary, err := folder.Write(run, func(w io.Writer) error { return check.Draw(h, w) })
 	if err != nil {
 		return 0, err
@@ -151,6 +149,23 @@ func (s *settings) runPlan(ctx context.Context, p *plan.Plan, seed uint64) (int,
 		fmt.Fprintln(s.out, "again: ", run.Replay)
 	}
 	return status, nil
+}
+
+// reported returns what the report is made of.
+func (s *settings) reported(h *history.History, judged *check.Report, path string) report.Run {
+	return report.Run{
+		History: h, Marks: marks(judged), Verdict: string(judged.Verdict), Exit: exitOf(judged.Verdict),
+		Found:  map[report.MarkKind]int{report.Overlap: judged.Stats.Overlaps},
+		Commit: commit(), Contended: judged.Stats.Contended,
+		Replay: fmt.Sprintf("go run ./chaos -backend %s%s%s -replay %s/%s", s.backend, s.backendFlags(), s.apartFlag(), path, report.HistoryFile),
+	}
+}
+
+// setup returns what a cluster in real time is made of.
+func (s *settings) setup(p *plan.Plan, seed uint64) cluster.Setup {
+	start := time.Now()
+	log := history.NewRecorder(func() time.Duration { return time.Since(start) })
+	return cluster.Setup{Plan: p, Seed: seed, Apart: s.apart, Log: log}
 }
 
 // backendFlags returns the flags that the backend needs, without passwords.
@@ -189,8 +204,7 @@ func (s *settings) record(ctx context.Context, p *plan.Plan, seed uint64) (*hist
 	if s.backend == "sim" {
 		return s.simulated(ctx, p, seed)
 	}
-	start := time.Now()
-	setup := cluster.Setup{Plan: p, Seed: seed, Apart: s.apart, Log: history.NewRecorder(func() time.Duration { return time.Since(start) })}
+	setup := s.setup(p, seed)
 	c, err := s.newCluster(s.backend, setup)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ type settings struct {
 	nodes     int
 	clients   int
 	duration  time.Duration
+	round     time.Duration
 	seed      uint64
 	faults    []string
 	plan      string
@@ -58,6 +59,7 @@ func parse(args []string, out, errs io.Writer) (s *settings, status int, done bo
 	flags.IntVar(&s.nodes, "nodes", 5, "how many nodes: 3, 5 or 7")
 	flags.IntVar(&s.clients, "clients", 4, "how many clients, in the default attack")
 	flags.DurationVar(&s.duration, "duration", 25*time.Second, "how long the default attack takes; healing comes after it")
+	flags.DurationVar(&s.round, "round", time.Minute, "an attack of at least two of these is a soak: judged and forgotten round by round, so that it may take days")
 	flags.Uint64Var(&s.seed, "seed", 1, "what everything random follows from")
 	flags.StringVar(&faults, "faults", "", "limit the default attack to these, with commas between; see -list")
 	flags.StringVar(&s.plan, "plan", "", "run one plan; see -list")
@@ -114,6 +116,8 @@ func (s *settings) validate(rest []string) error {
 		return fmt.Errorf("-clients %d, want 2 to 20", s.clients)
 	case s.duration < 5*time.Second:
 		return fmt.Errorf("-duration %v, want 5 s or more", s.duration)
+	case s.round < 10*time.Second:
+		return fmt.Errorf("-round %v, want 10 s or more", s.round)
 	case s.schedules < 0 || s.schedules > 0 && s.backend != "sim":
 		return fmt.Errorf("-schedules %d with -backend %s, want a number above 0 and sim", s.schedules, s.backend)
 	case s.apart && (s.backend == "sim" || s.matrix && !s.chosen["backend"]):
@@ -142,7 +146,7 @@ func (s *settings) validate(rest []string) error {
 	if modes > 1 {
 		return errors.New("-plan, -matrix, -list and -replay: want one of them")
 	}
-	for _, name := range []string{"faults", "duration", "clients"} {
+	for _, name := range []string{"faults", "duration", "round", "clients"} {
 		if s.chosen[name] && (modes > 0 || s.backend == "sim") {
 			return fmt.Errorf("-%s is for the default attack, in real time", name)
 		}

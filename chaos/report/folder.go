@@ -21,6 +21,7 @@ const (
 	HistoryFile   = "history.jsonl"
 	TimelineFile  = "timeline.svg"
 	PorcupineFile = "porcupine.html"
+	RoundsFile    = "rounds.jsonl" // of a soak
 )
 
 // part is the ending of a file that is being written.
@@ -126,7 +127,7 @@ func ours(path string) error {
 	for _, e := range entries {
 		name := strings.TrimSuffix(e.Name(), part)
 		switch name {
-		case SummaryFile, HistoryFile, TimelineFile, PorcupineFile:
+		case SummaryFile, HistoryFile, TimelineFile, PorcupineFile, RoundsFile:
 		default:
 			return fmt.Errorf("%q: %w", e.Name(), ErrNotOurs)
 		}

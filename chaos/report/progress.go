@@ -15,6 +15,7 @@ type Status struct {
 	Grants      int
 	Faults      int
 	Overlaps    int
+	Now         Use // 0: not told
 }
 
 // quietly is how often progress is told where lines stay.
@@ -84,5 +85,9 @@ func (s Status) line(ran time.Duration) string {
 			line += ", " + length(time.Duration(float64(left)/rate*float64(time.Second)).Round(time.Second)) + " left"
 		}
 	}
-	return fmt.Sprintf("%s: %s, %s, %s", line, plural(s.Grants, "grant"), plural(s.Faults, "fault"), plural(s.Overlaps, "overlap"))
+	line = fmt.Sprintf("%s: %s, %s, %s", line, plural(s.Grants, "grant"), plural(s.Faults, "fault"), plural(s.Overlaps, "overlap"))
+	if s.Now != (Use{}) {
+		line += fmt.Sprintf("; %s, %s", megabytes(s.Now.Heap), plural(s.Now.Goroutines, "goroutine"))
+	}
+	return line
 }

@@ -140,11 +140,17 @@ func (p *remote) listen(out *os.File) {
 	p.mu.Unlock()
 	if !dying {
 		_ = p.child.Kill()
-		p.run.failed(fmt.Errorf("traffic: the process of %s ended by itself: %v\n%s", history.Owner(p.number), p.child.Status(), p.errs.String()))
+		how := p.child.Status()
+		if how == nil {
+			how = errTooEarly
+		}
+		p.run.failed(fmt.Errorf("traffic: the process of %s ended by itself: %w\n%s", history.Owner(p.number), how, p.errs.String()))
 	}
 	_ = p.in.Close()
 	close(p.ended)
 }
+
+var errTooEarly = errors.New("as if it had been told to")
 
 func (p *remote) hear(m *message) {
 	p.mu.Lock()

@@ -102,7 +102,9 @@ func (s *servant) obey(o *order, d *duty) {
 		s.run.over.Store(true)
 		gate.reopen()
 		go func() { // the workers may have questions, whose answers are orders
-			s.life.rest()
+			if s.life != nil {
+				s.life.rest()
+			}
 			health := ownHealth()
 			s.out.tell(message{Done: o.Number, Health: &health})
 		}()
@@ -174,12 +176,16 @@ func (t *told) Now() time.Duration { return t.now() }
 // Add implements [journal]. The time is read in turn, so that of one process
 // events come in the order of theirs.
 func (t *told) Add(e history.Event) {
+	if t.record(&e) != nil {
+		os.Exit(2) // nobody listens any more
+	}
+}
+
+func (t *told) record(e *history.Event) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.At = t.now()
-	if t.sayLocked(message{Attempts: t.run.attempts.Load(), Event: &e}) != nil {
-		os.Exit(2)
-	}
+	return t.sayLocked(message{Attempts: t.run.attempts.Load(), Event: e})
 }
 
 // NextCall implements [journal]: of n clients each takes every n-th number.
