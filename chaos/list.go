@@ -13,20 +13,26 @@ import (
 
 // printList lists faults and plans.
 func (s *settings) printList() (int, error) {
-	clusters := map[string]cluster.Cluster{}
+	clusters, cannot := map[string]cluster.Cluster{}, ""
 	for _, backend := range backends {
-		if backend == "sim" {
+		if backend == "sim" || backend == "urls" { // nothing to probe
 			continue
 		}
-		if c, err := s.probe(backend); err == nil { // otherwise it can do nothing here
-			defer c.Close()
-			clusters[backend] = c
+		c, err := s.probe(backend)
+		if err != nil {
+			cannot += fmt.Sprintf("\n-backend %s: %v", backend, err)
+			continue
 		}
+		defer c.Close()
+		clusters[backend] = c
 	}
 	out := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "FAULT\tRUNS ON\tWHAT HAPPENS")
 	for _, f := range plan.Faults {
 		fmt.Fprintf(out, "%s\t%s\t%s\n", f.Name, strings.Join(where(clusters, f), " "), f.About)
+	}
+	if cannot != "" {
+		fmt.Fprintln(out, cannot)
 	}
 	fmt.Fprintln(out, "\nPLAN\tCLASS\tWHAT IS ATTACKED\tEXPECTED")
 	for _, m := range plan.Catalog {
@@ -44,7 +50,7 @@ func (s *settings) printList() (int, error) {
 func where(clusters map[string]cluster.Cluster, f plan.Fault) (names []string) {
 	for _, name := range backends {
 		c := clusters[name]
-		if name == "urls" && cluster.CanURLs(f.Name) == nil { // there is nothing to probe
+		if name == "urls" && cluster.CanURLs(f.Name) == nil {
 			names = append(names, name)
 			continue
 		}

@@ -71,7 +71,7 @@ func parse(args []string, out, errs io.Writer) (s *settings, status int, done bo
 	flags.StringVar(&binaries, "servers", "", "with -backend process: server programs, by node in turn, with commas between")
 	flags.BoolVar(&s.apart, "client-processes", false, "make every client a process of its own, which faults kill and stop as the kernel does; not in simulated time")
 	flags.StringVar(&images, "image", "redis:8", "with -backend docker: what runs in the containers, by node in turn, with commas between")
-	flags.StringVar(&urls, "urls", "", "with -backend urls: your own masters, redis://user:password@host:port/db, with commas between")
+	flags.StringVar(&urls, "urls", "", "with -backend urls: your own masters, redis://user:password@host:port/db, with commas between (default: what is in the environment as "+urlsEnv+")")
 	flags.BoolVar(&s.yes, "yes", false, "with -backend urls: go ahead; without it the run only says what it would do")
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {

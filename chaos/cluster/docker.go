@@ -67,7 +67,7 @@ func (n *dockerServer) begin(engine *docker.Engine, image string) (err error) {
 	}
 	n.Container, err = engine.Start(context.Background(), config)
 	if err != nil {
-		if n.noClock == nil {
+		if n.noClock == nil && !errors.Is(err, docker.ErrUnavailable) {
 			err = fmt.Errorf("%w\n(with a clock that can be set, which needs an image with glibc: not alpine)", err)
 		}
 		return err
