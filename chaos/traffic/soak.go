@@ -41,6 +41,7 @@ func Soak(ctx context.Context, s cluster.Setup, c cluster.Cluster, next func(num
 		if p == nil {
 			break
 		}
+		p.KeyPrefix = s.Plan.KeyPrefix // whatever the nodes are, only such keys are touched
 		began := s.Log.Now()
 		if number > 1 {
 			r.round(p, seed)
