@@ -40,8 +40,7 @@ func (r Rates) Cost() (cost float64, ok bool) {
 // GrantRate counts grants by what acts on the nodes: nothing, or faults on at
 // most N - quorum of them. Other times do not count, nor do those in which a
 // client is struck. A plan that kills or hangs a minority may ask for a Cost of
-// at most 20 %, where time is real (Header.Exact is false): it is a statistic,
-// so Judge does not judge it.
+// at most MaxCost over some runs: it is a statistic, so Judge does not judge it.
 func GrantRate(h *history.History) Rates {
 	x := newIndex(h)
 	from, to := x.last, x.last

@@ -16,6 +16,6 @@ var lossMutants = []Mutant{
 		Edits: []Edit{{
 			"extend.go", "if n.Vote == VoteAbsent || n.Vote == VoteForeign {", "if n.Vote == VoteAbsent || n.Vote == VoteForeign || n.Vote == VoteUnknown && hit(true) {",
 		}},
-		Trials: sim("random", "partition"), Killers: []string{check.CheckLoss},
+		Trials: sim("long-work", "random"), Killers: []string{check.CheckLoss},
 	},
 }

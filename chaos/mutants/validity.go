@@ -51,7 +51,7 @@ var validityMutants = []Mutant{
 		Trials: sim("short-leases"), Killers: []string{check.CheckLoss},
 	},
 	{
-		Name: "half-the-ttl-is-sent", Breaks: "the nodes are asked for less than is counted on",
+		Name: "less-than-the-ttl-is-sent", Breaks: "the nodes are asked for less than is counted on",
 		Edits: []Edit{{
 			"round.go", "Value: c.value, TTL: ttl}", "Value: c.value, TTL: hit(ttl - ttl/4)}",
 		}},

@@ -45,6 +45,9 @@ func Random(seed uint64, nodes int) Plan {
 	for i := range p.Clients {
 		p.ClientRates = append(p.ClientRates, 0.996+0.008*d.ForText("client rate").For(uint64(i)).Fraction())
 	}
+	if d.ForText("margin").Chance(0.5) {
+		p.StopMargin = 1 // holders believe to the very end
+	}
 	p.Steps = d.ForText("steps").steps(&p)
 	p.Floors = Floors{Attempts: 50, Grants: 5, Contended: 10, Faults: 2, Healed: 1}
 	return p

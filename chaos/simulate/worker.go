@@ -37,7 +37,7 @@ type Result struct {
 	Hash    string         `json:"hash,omitempty"`
 	True    time.Duration  `json:"true,omitempty"` // how long it was in its own time
 	Stats   Stats          `json:"stats"`
-	Rates   check.Rates    `json:"rates"`
+	Rates   check.Rates    `json:"rates"`          // of a plan that KeepsPace
 	Seen    map[string]int `json:"seen,omitempty"` // faults that were seen to take effect
 }
 
@@ -143,7 +143,7 @@ func resultOf(h *history.History, p *plan.Plan) Result {
 	judged := check.Judge(h, check.Floors(p.Floors))
 	s := &judged.Stats
 	r := Result{
-		Seed: h.Seed, Verdict: judged.Verdict, Why: judged.Why, Seen: map[string]int{}, Rates: check.GrantRate(h),
+		Seed: h.Seed, Verdict: judged.Verdict, Why: judged.Why, Seen: map[string]int{},
 		Stats: Stats{
 			Attempts: h.Attempts, Calls: s.Attempts, Contended: s.Contended, Grants: s.Grants, Overlaps: s.Overlaps,
 			LostUpdates: s.Damage.Lost, StaleWrites: s.Damage.Stale,
@@ -153,6 +153,9 @@ func resultOf(h *history.History, p *plan.Plan) Result {
 		if !slices.Contains(r.Checks, f.Check) {
 			r.Checks = append(r.Checks, f.Check)
 		}
+	}
+	if p.KeepsPace {
+		r.Rates = check.GrantRate(h)
 	}
 	if n := len(h.Events); n > 0 {
 		r.True = h.Events[n-1].At
