@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 	"time"
 )
 
@@ -82,13 +83,26 @@ func (e *FailedError) Error() string {
 
 func (e *FailedError) Unwrap() error { return e.Err }
 
-// A tail keeps the end of what is written.
-type tail struct{ bytes.Buffer }
+// A tail keeps the end of what is written, by the process and by who listens to
+// it.
+type tail struct {
+	mu  sync.Mutex
+	end []byte // guarded by mu
+}
 
 func (t *tail) Write(p []byte) (int, error) {
 	const most = 64 << 10
-	if t.Len() > most {
-		t.Next(t.Len() - most/2)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.end = append(t.end, p...)
+	if extra := len(t.end) - most; extra > 0 {
+		t.end = append(t.end[:0], t.end[extra:]...)
 	}
-	return t.Buffer.Write(p)
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.end)
 }
