@@ -267,7 +267,14 @@ func restartForget(seed uint64, nodes int) Plan {
 	p.Breaks = "A2"
 	p.About = "the node that both quorums share restarts empty within the TTL"
 	p.Expect = "two holders: the node gave its vote twice"
-	p.repeat(seed, 60*time.Millisecond, 640*time.Millisecond, func(Dice) Step {
+	// Long enough for a container, which takes a second to come back, and two on
+	// a busy machine.
+	p.TTLs, p.Length = []time.Duration{5 * time.Second}, 16*time.Second
+	p.Traffic.Hold, p.Traffic.Patience = Span{4 * time.Second, 4400 * time.Millisecond}, Span{5 * time.Second, 6 * time.Second}
+	for i := range p.Steps {
+		p.Steps[i].For = p.Length
+	}
+	p.repeat(seed, 60*time.Millisecond, 3*time.Second, func(Dice) Step {
 		return Step{Fault: RestartForget, Nodes: []int{middle}}
 	})
 	return p
