@@ -95,6 +95,7 @@ func (c *claim) send(r *Request) {
 		return
 	}
 	replaced, p.next = p.next, r
+	r.waited = true
 	c.mu.Unlock()
 	if replaced != nil {
 		replaced.Withdraw()

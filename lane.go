@@ -69,7 +69,7 @@ func newLane(life context.Context, opt *redis.Options, connectTimeout time.Durat
 
 // send queues a request.
 func (l *lane) send(r *Request) {
-	q := queued{r, time.Now().Add(r.Timeout)}
+	q := queued{r, r.sentAt().Add(r.Timeout)}
 	l.mu.Lock()
 	var refused error
 	switch {
@@ -258,7 +258,9 @@ func (l *lane) answer(k *link, p *pipeline) {
 			break
 		}
 	}
+	now := time.Now()
 	for i, r := range p.requests {
+		r.answeredAt(now)
 		a := answerOf(r.isScript(), &p.cmds[i])
 		if a.Vote == VoteUnknown && l.life.Err() != nil {
 			a.Err = ErrClosed

@@ -162,9 +162,11 @@ type Request struct {
 	*Command
 	Timeout time.Duration // how long the node may take; see Node.Send
 
-	state atomic.Uint32
-	to    receiver
-	index int // the node's, for to
+	state   atomic.Uint32
+	index   int32 // the node's, for to
+	to      receiver
+	elapsed time.Duration // of the round, at the answer; 0: whoever answers does not know
+	waited  bool          // for an earlier command of its claim
 }
 
 // A receiver takes the answer of a request.

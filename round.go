@@ -85,7 +85,7 @@ func (r *round) ask() {
 // add makes the request for a node.
 func (r *round) add(i int) {
 	req := &r.requests[i]
-	req.Command, req.Timeout, req.to, req.index = &r.command, r.claim.client.opts.NodeTimeout, r, i
+	req.Command, req.Timeout, req.to, req.index = &r.command, r.claim.client.opts.NodeTimeout, r, int32(i)
 	r.pending.Add(1)
 }
 
@@ -110,7 +110,11 @@ func (r *round) send() {
 
 // answered implements receiver.
 func (r *round) answered(req *Request, a Answer) {
-	r.took(req, a, r.claim.record(req, a))
+	elapsed := req.elapsed
+	if elapsed == 0 {
+		elapsed = time.Since(r.began)
+	}
+	r.took(req, a, elapsed, r.claim.record(req, a))
 	if r.pending.Add(-1) > 0 {
 		return
 	}
@@ -125,13 +129,14 @@ func (r *round) answered(req *Request, a Answer) {
 }
 
 // took draws the consequences of an answer.
-func (r *round) took(req *Request, a Answer, o outcome) {
-	i, v := req.index, r.claim.client.voters[req.index]
+func (r *round) took(req *Request, a Answer, elapsed time.Duration, o outcome) {
+	i := int(req.index)
+	v := r.claim.client.voters[i]
 	v.heard(req, a)
 	if o.settled {
 		v.settled(r.claim.value)
 	}
-	r.votes.Answer(i, r.voteOf(a, o), ballot{a, time.Since(r.began)})
+	r.votes.Answer(i, r.voteOf(a, o), ballot{a, elapsed})
 	if r.undoing && a.Vote == VoteForeign {
 		r.found(a.Value)
 	}
@@ -229,7 +234,26 @@ func (r *round) giveUp(req *Request) {
 		return
 	}
 	if o, gaveUp := r.claim.giveUp(req); gaveUp {
-		r.took(req, Answer{Vote: VoteUnknown, Err: ErrNodeTimeout}, o)
+		r.took(req, Answer{Vote: VoteUnknown, Err: ErrNodeTimeout}, time.Since(r.began), o)
+	}
+}
+
+// Reading the time is not free where all nodes and rounds do it for each
+// request: a round has one time for all that it sends, and a lane one for all
+// that a pipeline answers.
+
+// sentAt returns the present, or when the request's round sent it just now.
+func (r *Request) sentAt() time.Time {
+	if its, ok := r.to.(*round); ok && !r.waited {
+		return its.began
+	}
+	return time.Now()
+}
+
+// answeredAt sets elapsed for an answer that is about to be given.
+func (r *Request) answeredAt(now time.Time) {
+	if its, ok := r.to.(*round); ok {
+		r.elapsed = now.Sub(its.began)
 	}
 }
 
