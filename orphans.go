@@ -11,7 +11,8 @@ import (
 // behind add it, each for itself.
 //
 // A token stays for linger after it was removed: an attempt that began before
-// may have met it, and hear of it only now.
+// may have met it, and hear of it only now. Of a crowd only the last lingerMost
+// stay: what is over is forgotten at the next removal, which may be long in coming.
 type orphans struct {
 	linger time.Duration
 
@@ -19,6 +20,9 @@ type orphans struct {
 	values map[string]orphan // guarded by mu
 	gone   []goneOrphan      // removed, the oldest first; guarded by mu
 }
+
+// lingerMost bounds the tokens that were removed and stay.
+const lingerMost = 10_000
 
 type orphan struct {
 	count int
@@ -50,8 +54,9 @@ func (o *orphans) remove(value string) {
 		o.gone = append(o.gone, goneOrphan{value, left.until})
 	}
 	o.values[value] = left
-	for len(o.gone) > 0 && o.gone[0].until.Before(now) {
+	for len(o.gone) > lingerMost || len(o.gone) > 0 && o.gone[0].until.Before(now) {
 		g := o.gone[0]
+		o.gone[0] = goneOrphan{} // the array stays for a while
 		o.gone = o.gone[1:]
 		if o.values[g.value] == (orphan{until: g.until}) { // otherwise it was added again
 			delete(o.values, g.value)
