@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/quorumlock/redlock/chaos/plan"
@@ -116,15 +115,7 @@ func (n *processServer) rate(r float64) error {
 
 func (n *processServer) isDown() (bool, error) { return !n.Alive(), nil }
 
-// isPaused asks the kernel.
-func (n *processServer) isPaused() (bool, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.Pid()))
-	if err != nil {
-		return false, err
-	}
-	_, state, _ := strings.Cut(string(stat), ") ")
-	return strings.HasPrefix(state, "T"), nil
-}
+func (n *processServer) isPaused() (bool, error) { return n.Paused() }
 
 func (n *processServer) offset() (time.Duration, error) {
 	offset, _, err := skew.Offset(n.Addr())

@@ -107,18 +107,19 @@ func network(seed uint64, nodes int) Plan {
 }
 
 func kill(seed uint64, nodes int) Plan {
-	p := base("kill", nodes)
-	p.About, p.Expect = "a minority is killed and comes back with its keys", "one holder at a time, and no pause in granting"
-	p.KeepsPace = true
-	p.repeat(seed, 700*time.Millisecond, 300*time.Millisecond, func(d Dice) Step { return Step{Fault: Kill, Nodes: d.minority(&p)} })
-	return p
+	return ofMinorities(seed, nodes, "kill", Kill, "a minority is killed and comes back with its keys")
 }
 
 func pause(seed uint64, nodes int) Plan {
-	p := base("pause", nodes)
-	p.About, p.Expect = "a minority hangs, and then carries out what it was sent", "one holder at a time, and no pause in granting"
+	return ofMinorities(seed, nodes, "pause", Pause, "a minority hangs, and then carries out what it was sent")
+}
+
+// ofMinorities makes a plan whose fault strikes one minority after the other.
+func ofMinorities(seed uint64, nodes int, name, fault, about string) Plan {
+	p := base(name, nodes)
+	p.About, p.Expect = about, "one holder at a time, and no pause in granting"
 	p.KeepsPace = true
-	p.repeat(seed, 700*time.Millisecond, 300*time.Millisecond, func(d Dice) Step { return Step{Fault: Pause, Nodes: d.minority(&p)} })
+	p.repeat(seed, 700*time.Millisecond, 300*time.Millisecond, func(d Dice) Step { return Step{Fault: fault, Nodes: d.minority(&p)} })
 	return p
 }
 

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -21,7 +20,7 @@ type run struct {
 }
 
 // spawn starts a server.
-func spawn(config *Config, port int, dir string, log *tail) (*run, error) {
+func spawn(config *Config, port int, dir string, log *Tail) (*run, error) {
 	args := slices.Concat(config.command(), config.arguments(port, dir))
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), config.Env...)
@@ -133,29 +132,4 @@ func (r *run) pause() error {
 		case <-time.After(pollEvery):
 		}
 	}
-}
-
-// tailSize is how much of a server's output is kept.
-const tailSize = 64 << 10
-
-// A tail is a writer that keeps the end of what was written.
-type tail struct {
-	mu  sync.Mutex
-	end []byte // guarded by mu
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.end = append(t.end, p...)
-	if extra := len(t.end) - tailSize; extra > 0 {
-		t.end = append(t.end[:0], t.end[extra:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.end)
 }

@@ -36,7 +36,7 @@ type Server struct {
 	config Config
 	port   *port
 	dir    string
-	log    tail
+	log    Tail
 	run    atomic.Pointer[run] // the latest
 
 	mu      sync.Mutex // held by what changes the state, while it waits for the process
@@ -116,6 +116,12 @@ func (s *Server) Pid() int { return s.run.Load().pid() }
 
 // Alive reports whether the process exists. A paused one does.
 func (s *Server) Alive() bool { return s.run.Load().alive() }
+
+// Paused reports whether the kernel has stopped the process.
+func (s *Server) Paused() (bool, error) {
+	state, err := state(s.Pid())
+	return state == 'T', err
+}
 
 // Log returns the end of what the server has printed, over all restarts.
 func (s *Server) Log() string { return s.log.String() }

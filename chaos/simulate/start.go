@@ -9,8 +9,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"sync"
 	"time"
+
+	"github.com/quorumlock/redlock/chaos/process"
 )
 
 // Start carries out a job in a process of its own, which runs this program
@@ -35,7 +36,7 @@ func StartProgram(ctx context.Context, program string, env []string, job Job, te
 	cmd.Env = append(append(os.Environ(), env...), workerVariable+"=1")
 	cmd.Stdin = bytes.NewReader(data)
 	cmd.WaitDelay = time.Second
-	var errs tail
+	var errs process.Tail // written by the process, and below
 	cmd.Stderr = &errs
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -82,27 +83,3 @@ func (e *FailedError) Error() string {
 }
 
 func (e *FailedError) Unwrap() error { return e.Err }
-
-// A tail keeps the end of what is written, by the process and by who listens to
-// it.
-type tail struct {
-	mu  sync.Mutex
-	end []byte // guarded by mu
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	const most = 64 << 10
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.end = append(t.end, p...)
-	if extra := len(t.end) - most; extra > 0 {
-		t.end = append(t.end[:0], t.end[extra:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.end)
-}

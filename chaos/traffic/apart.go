@@ -65,7 +65,7 @@ type remote struct {
 	child  *osprocess.Child
 	in     *os.File // its standard input
 	orders line     // to in
-	errs   lastWords
+	errs   osprocess.Tail
 	ended  chan struct{} // closed when all that it said was read
 	caught chan struct{} // something comes when a worker waits where a pause does the most harm
 
@@ -83,7 +83,7 @@ type remote struct {
 func (r *run) startApart(number, life int) (*remote, error) {
 	p := &remote{
 		run: r, number: number, ended: make(chan struct{}), caught: make(chan struct{}, 1),
-		waiting: map[int]chan struct{}{}, held: map[string]bool{},
+		waiting: map[int]chan struct{}{}, held: map[string]bool{}, errs: osprocess.Tail{Size: 16 << 10},
 	}
 	if life > 0 {
 		p.calls = r.living(number).(*remote).usedCalls()
@@ -317,24 +317,3 @@ func (p *remote) pause() (resume func(), err error) {
 
 // turned implements [life].
 func (p *remote) turned(t turn) error { return p.order(order{Turn: &t}) }
-
-// lastWords keeps the end of what a process prints: a panic's trace.
-type lastWords struct {
-	mu  sync.Mutex
-	end []byte // guarded by mu
-}
-
-func (l *lastWords) Write(data []byte) (int, error) {
-	const most = 16 << 10
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.end = append(l.end, data...)
-	l.end = l.end[max(0, len(l.end)-most):]
-	return len(data), nil
-}
-
-func (l *lastWords) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return string(l.end)
-}
