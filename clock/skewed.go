@@ -107,10 +107,20 @@ func (s *Skewed) readLocked(base time.Duration) time.Duration {
 // instead of dividing by the rate, because a quotient that is rounded down
 // makes the timer early, and at a tiny rate early by hours.
 func (s *Skewed) waitLocked(base, due time.Duration) time.Duration {
+	read := func(after time.Duration) time.Duration { return s.readLocked(add(base, after)) }
 	low, high := time.Duration(0), time.Duration(math.MaxInt64)
+	// The quotient shows where to look: a few steps instead of 63.
+	if near := scale(add(due, -read(0)), 1/s.rate); near > window && near < high-window {
+		if read(near-window) < due {
+			low = near - window
+		}
+		if read(near+window) >= due {
+			high = near + window
+		}
+	}
 	for low < high {
 		middle := low + (high-low)/2
-		if s.readLocked(add(base, middle)) >= due {
+		if read(middle) >= due {
 			high = middle
 		} else {
 			low = middle + 1
@@ -118,6 +128,9 @@ func (s *Skewed) waitLocked(base, due time.Duration) time.Duration {
 	}
 	return low
 }
+
+// window is by how much a quotient of usual times is wrong at most.
+const window = 8 * time.Nanosecond
 
 // rearmLocked runs the timers that a change of the clock made due, and adapts
 // the others.

@@ -29,10 +29,12 @@ type Sim struct {
 	Setup
 	dice   plan.Dice
 	clocks *clocks
+	agenda *agenda // of the network
 
-	mu    sync.Mutex // guards all below, and what belongs to nodes and links
-	nodes []*simNode
-	links []*simLink
+	mu      sync.Mutex // guards all below, and what belongs to nodes and links
+	nodes   []*simNode
+	links   []*simLink
+	leaving []bool // by client: what waits in its links is about to be sent
 }
 
 type simNode struct {
@@ -55,10 +57,13 @@ type simNode struct {
 
 // NewSim returns nodes that are up and empty.
 func NewSim(s Setup) *Sim {
-	c := &Sim{Setup: s, dice: plan.Dice(s.Seed).ForText("network"), clocks: newClocks(s, simTime{})}
+	c := &Sim{
+		Setup: s, dice: plan.Dice(s.Seed).ForText("network"), clocks: newClocks(s, bubble{}),
+		agenda: newAgenda(), leaving: make([]bool, s.Plan.Clients),
+	}
 	for i := range s.Plan.Nodes {
 		n := &simNode{
-			number: i + 1, clock: clock.NewSkewed(simTime{}), rate: rate(s.Plan.NodeRates, i+1),
+			number: i + 1, clock: clock.NewSkewed(bubble{}), rate: rate(s.Plan.NodeRates, i+1),
 			acts: map[string]int{}, cut: map[int]int{}, kept: map[string]string{},
 			unseen: map[string]bool{},
 		}
@@ -76,11 +81,11 @@ func (c *Sim) Client(client int) ([]redlock.Node, clock.Clock) {
 	defer c.mu.Unlock()
 	var nodes []redlock.Node
 	for _, i := range c.members(client) {
-		l := &simLink{sim: c, node: c.nodes[i-1], client: client, number: len(c.links) + 1, conn: &simConn{sim: c}, sent: map[string]int{}}
+		l := &simLink{sim: c, node: c.nodes[i-1], client: client, number: len(c.links) + 1, conn: &simConn{sim: c}, sent: map[sent]int{}}
 		c.links = append(c.links, l)
 		nodes = append(nodes, l)
 	}
-	return nodes, newSimClock(c.clocks.clocks[client-1], c.dice.For(uint64(client)).ForText("timers"))
+	return nodes, simClock{c.clocks.clocks[client-1], c.dice.For(uint64(client)).ForText("timers")}
 }
 
 // ClientRate implements [Cluster].
@@ -161,6 +166,9 @@ func (c *Sim) kill(n *simNode, by string) {
 	c.mu.Lock()
 	n.down, n.paused, n.held = by, false, nil
 	links := slices.Clone(c.links)
+	if slices.ContainsFunc(links, func(l *simLink) bool { return l.node == n && len(l.flying) > 0 }) {
+		n.showsLocked(c, by)
+	}
 	c.mu.Unlock()
 	for _, l := range links {
 		if l.node == n {
@@ -288,5 +296,8 @@ func (c *Sim) Inspect(_ context.Context, names []string) {
 	}
 }
 
-// Close implements [Cluster].
-func (c *Sim) Close() error { return nil }
+// Close implements [Cluster]. It must be called once.
+func (c *Sim) Close() error {
+	c.agenda.close()
+	return nil
+}

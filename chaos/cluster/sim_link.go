@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -24,12 +25,17 @@ type simLink struct {
 	number int
 
 	// guarded by sim.mu
-	closed   bool
-	queue    []simWaiting
-	flushing bool           // the queue is about to leave
-	flying   []*simMessage  // sent on this connection, not answered
-	conn     *simConn       // the connection
-	sent     map[string]int // how often a command with that token was sent
+	closed bool
+	queue  []simWaiting
+	flying []*simMessage // sent on this connection, not answered
+	conn   *simConn      // the connection
+	sent   map[sent]int  // how often
+}
+
+// What was sent: commands with one token.
+type sent struct {
+	op    redlock.Op
+	value string
 }
 
 // A simConn is a connection.
@@ -40,13 +46,14 @@ type simConn struct {
 	arriving []*simMessage // on their way to the node, in order
 	toNode   time.Duration // true time of the latest arrival there
 	toClient time.Duration // and here
+	timed    bool          // its end is on the agenda, for when an answer is overdue
 }
 
 // A simWaiting is a request that was not sent yet.
 type simWaiting struct {
 	*redlock.Request
 	since time.Duration // true time
-	order plan.Dice     // among those of one instant: requests of one key stay as they were sent
+	order plan.Dice     // among those of one instant: requests of one token stay as they were sent
 }
 
 // A simMessage is a request that was sent.
@@ -56,7 +63,7 @@ type simMessage struct {
 	command redlock.Command // a copy: the request is over before the last copy arrives
 	dice    plan.Dice
 	conn    *simConn
-	timer   *time.Timer // its deadline
+	limit   time.Duration // true time: when its time is over
 }
 
 func (l *simLink) String() string { return l.node.store.String() }
@@ -96,9 +103,10 @@ func (l *simLink) breakWith(err error) {
 	l.flying, l.queue = nil, nil
 	l.conn = &simConn{sim: l.sim}
 	l.sim.mu.Unlock()
-	for _, m := range flying {
-		m.timer.Stop()
-		m.request.Answer(redlock.Answer{Vote: redlock.VoteUnknown, Err: err})
+	for i, m := range flying { // a nanosecond apart: they belong to several callers
+		l.sim.agenda.after(time.Duration(i), func() {
+			m.request.Answer(redlock.Answer{Vote: redlock.VoteUnknown, Err: err})
+		})
 	}
 	for _, w := range queue {
 		if w.Begin() {
@@ -118,7 +126,7 @@ func (l *simLink) Send(r *redlock.Request) {
 		refused = errRefused
 		l.node.showsLocked(l.sim, l.node.down)
 	default:
-		l.queue = append(l.queue, simWaiting{r, l.sim.Log.Now(), l.sim.dice.ForText(r.Key)})
+		l.queue = append(l.queue, simWaiting{r, l.sim.Log.Now(), l.sim.dice.ForText(r.Value)})
 		l.flushLocked()
 	}
 	l.sim.mu.Unlock()
@@ -128,23 +136,32 @@ func (l *simLink) Send(r *redlock.Request) {
 }
 
 // flushLocked has the queue leave, unless an answer is outstanding. It leaves a
-// moment later: what several goroutines send at one instant comes in any order,
-// and must leave in the same order in every run, as far as nodes allow that.
+// moment later, with the client's other queues: what several goroutines send at
+// one instant comes in any order, and must leave in the same order in every run,
+// as far as nodes allow that.
 func (l *simLink) flushLocked() {
-	if l.flushing || len(l.flying) > 0 || len(l.queue) == 0 {
+	c := l.sim
+	if c.leaving[l.client-1] || len(l.flying) > 0 || len(l.queue) == 0 {
 		return
 	}
-	l.flushing = true
-	// A fan-out leaves for one node after the other.
-	moment := l.sim.dice.For(uint64(l.number), uint64(l.sim.Log.Now())).In(plan.Span{Min: 1, Max: time.Microsecond})
-	moment += time.Duration(l.node.number) * time.Microsecond
-	time.AfterFunc(moment, l.flush)
+	c.leaving[l.client-1] = true
+	moment := c.dice.For(uint64(l.client), uint64(c.Log.Now())).In(moments)
+	c.agenda.after(moment, func() { c.leave(l.client) })
 }
 
-func (l *simLink) flush() {
-	l.sim.mu.Lock()
-	defer l.sim.mu.Unlock()
-	l.flushing = false
+// leave sends what waits for the client's nodes.
+func (c *Sim) leave(client int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leaving[client-1] = false
+	for _, l := range c.links {
+		if l.client == client && len(l.flying) == 0 {
+			l.leaveLocked()
+		}
+	}
+}
+
+func (l *simLink) leaveLocked() {
 	queue := l.queue
 	l.queue = nil
 	slices.SortStableFunc(queue, func(a, b simWaiting) int {
@@ -159,7 +176,7 @@ func (l *simLink) flush() {
 
 // flyLocked sends a request that has begun.
 func (l *simLink) flyLocked(r *redlock.Request) {
-	about := r.Op.String() + r.Value
+	about := sent{r.Op, r.Value}
 	l.sent[about]++
 	if r.Op == redlock.OpExtend || r.Op == redlock.OpHeal {
 		e := keyEvent(history.Prolongs, l.node.number, r.Key, r.Value, 0)
@@ -171,12 +188,17 @@ func (l *simLink) flyLocked(r *redlock.Request) {
 	m := &simMessage{
 		link: l, request: r, conn: l.conn,
 		command: redlock.Command{Op: r.Op, Key: r.Key, Value: r.Value, TTL: r.TTL},
-		dice:    l.sim.dice.For(uint64(l.client), uint64(l.node.number), uint64(l.sent[about])).ForText(about),
+		dice:    l.sim.dice.For(uint64(l.client), uint64(l.node.number), uint64(r.Op), uint64(l.sent[about])).ForText(r.Value),
 	}
 	l.flying = append(l.flying, m)
+	now := l.sim.Log.Now()
 	// A little later than the client's own limit, which it is the business of
 	// whoever sent it to keep, and each at a time of its own.
-	m.timer = time.AfterFunc(r.Timeout+m.jitter("timeout"), m.timeOut)
+	m.limit = now + r.Timeout + m.jitter("timeout")
+	if !m.conn.timed {
+		m.conn.timed = true
+		l.sim.agenda.after(m.limit-now, func() { l.expire(m.conn) })
+	}
 
 	network, n := &l.sim.Plan.Network, l.node
 	delay := m.drawn("there").In(network.Delay)
@@ -187,19 +209,18 @@ func (l *simLink) flyLocked(r *redlock.Request) {
 	}
 	if n.strikesLocked(l.sim, plan.Duplicate) || m.drawn("duplicate").Chance(network.Duplicate) {
 		again := delay + m.drawn("copy").In(network.Late) + m.jitter("copy")
-		time.AfterFunc(again, m.arriveAgain)
+		l.sim.agenda.after(again, m.arriveAgain)
 	}
 	if n.isCutLocked(l.sim, l.client) || n.strikesLocked(l.sim, plan.DropRequest) || m.drawn("drop").Chance(network.DropRequest) {
 		return
 	}
 	if n.strikesLocked(l.sim, plan.Reset) {
-		time.AfterFunc(delay, func() { l.endOf(m.conn, errReset) })
+		l.sim.agenda.after(delay, func() { l.endOf(m.conn, errReset) })
 		return
 	}
-	now := l.sim.Log.Now()
 	l.conn.toNode = max(now+delay, l.conn.toNode+time.Nanosecond)
 	l.conn.arriving = append(l.conn.arriving, m)
-	time.AfterFunc(l.conn.toNode-now, m.conn.arrive)
+	l.sim.agenda.after(l.conn.toNode-now, m.conn.arrive)
 }
 
 // strikesLocked reports whether a fault of messages acts on one now.
@@ -227,8 +248,26 @@ func (m *simMessage) jitter(what string) time.Duration {
 	return m.drawn(what).For(1).In(moments)
 }
 
-// timeOut gives the connection up.
-func (m *simMessage) timeOut() { m.link.endOf(m.conn, redlock.ErrNodeTimeout) }
+// expire gives the connection up if an answer is overdue.
+func (l *simLink) expire(conn *simConn) {
+	l.sim.mu.Lock()
+	now, next := l.sim.Log.Now(), time.Duration(math.MaxInt64)
+	for _, m := range l.flying {
+		next = min(next, m.limit)
+	}
+	overdue := len(l.flying) > 0 && next <= now
+	switch {
+	case l.conn != conn || overdue:
+	case len(l.flying) == 0:
+		conn.timed = false
+	default:
+		l.sim.agenda.after(next-now, func() { l.expire(conn) })
+	}
+	l.sim.mu.Unlock()
+	if overdue {
+		l.endOf(conn, redlock.ErrNodeTimeout)
+	}
+}
 
 // endOf gives up connection conn, if it is still the one in use. What waits is
 // sent over the next one.
@@ -297,7 +336,7 @@ func (m *simMessage) carryOutLocked(copied bool) {
 	now := l.sim.Log.Now()
 	delay := m.drawn("back").In(network.Delay) + n.slow
 	m.conn.toClient = max(now+delay, m.conn.toClient+time.Nanosecond)
-	time.AfterFunc(m.conn.toClient-now, func() { m.reply(answer) })
+	l.sim.agenda.after(m.conn.toClient-now, func() { m.reply(answer) })
 }
 
 // reply is the reply's arrival at the client.
@@ -308,7 +347,6 @@ func (m *simMessage) reply(a redlock.Answer) {
 		l.sim.mu.Unlock()
 		return
 	}
-	m.timer.Stop()
 	for i, other := range l.flying {
 		if other == m {
 			l.flying = append(l.flying[:i:i], l.flying[i+1:]...)
@@ -322,25 +360,23 @@ func (m *simMessage) reply(a redlock.Answer) {
 
 // execute carries a command out and records what it changed. sim.mu is held.
 func (n *simNode) execute(sim *Sim, c *redlock.Command) (answer redlock.Answer) {
-	before, _, was := n.store.Get(c.Key)
 	n.conn.Send(redlock.NewRequest(c, time.Hour, func(a redlock.Answer) { answer = a }))
-	value, left, is := n.store.Get(c.Key)
-	if answer.Vote == redlock.VoteError {
-		n.showsLocked(sim, plan.ErrorReply)
-	}
 	switch {
-	case is && answer.Vote == redlock.VoteYes:
-		until := time.Duration(0)
-		if left >= 0 {
-			until = sim.Log.Now() + divide(left, n.rate)
-		}
-		n.kept[c.Key] = value
-		sim.Log.Add(keyEvent(history.Kept, n.number, c.Key, value, until))
-	case was && !is:
+	case answer.Vote == redlock.VoteError:
+		n.showsLocked(sim, plan.ErrorReply)
+	case answer.Vote != redlock.VoteYes: // nothing changed
+	case c.Op == redlock.OpRelease:
 		delete(n.kept, c.Key)
-		e := keyEvent(history.Deleted, n.number, c.Key, before, 0)
+		e := keyEvent(history.Deleted, n.number, c.Key, c.Value, 0)
 		e.By, _, _ = strings.Cut(c.Value, "/")
 		sim.Log.Add(e)
+	default:
+		until := time.Duration(0)
+		if _, left, _ := n.store.Get(c.Key); left >= 0 {
+			until = sim.Log.Now() + divide(left, n.rate)
+		}
+		n.kept[c.Key] = c.Value
+		sim.Log.Add(keyEvent(history.Kept, n.number, c.Key, c.Value, until))
 	}
 	return answer
 }

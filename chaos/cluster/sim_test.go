@@ -18,19 +18,21 @@ import (
 
 const ms = time.Millisecond
 
-func newSim(p *plan.Plan) (*cluster.Sim, *history.Recorder) {
+func newSim(t *testing.T, p *plan.Plan) (*cluster.Sim, *history.Recorder) {
 	if p.TTLs == nil {
 		p.TTLs = []time.Duration{time.Second}
 	}
 	start := time.Now()
 	log := history.NewRecorder(func() time.Duration { return time.Since(start) })
-	return cluster.NewSim(cluster.Setup{Plan: p, Seed: 1, Log: log, Simulated: true}), log
+	sim := cluster.NewSim(cluster.Setup{Plan: p, Seed: 1, Log: log, Simulated: true})
+	t.Cleanup(func() { require.NoError(t, sim.Close()) })
+	return sim, log
 }
 
 // What the simulation proves counts as much as its nodes are nodes.
 func TestASimulatedNodeConforms(t *testing.T) {
-	redlocktest.Conform(t, func(*testing.T) redlock.Node {
-		sim, _ := newSim(&plan.Plan{Nodes: 1, Clients: 1, Network: plan.Network{Delay: plan.Span{Min: ms / 10, Max: ms}}})
+	redlocktest.Conform(t, func(t *testing.T) redlock.Node {
+		sim, _ := newSim(t, &plan.Plan{Nodes: 1, Clients: 1, Network: plan.Network{Delay: plan.Span{Min: ms / 10, Max: ms}}})
 		nodes, _ := sim.Client(1)
 		return nodes[0]
 	})
@@ -68,7 +70,7 @@ func TestEveryFaultDoesWhatItSays(t *testing.T) {
 	} {
 		t.Run(fault, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				sim, log := newSim(&plan.Plan{Nodes: 1, Clients: 2, Network: plan.Network{Delay: plan.Span{Min: ms / 10, Max: ms}}})
+				sim, log := newSim(t, &plan.Plan{Nodes: 1, Clients: 2, Network: plan.Network{Delay: plan.Span{Min: ms / 10, Max: ms}}})
 				one, _ := sim.Client(1)
 				two, _ := sim.Client(2)
 				step := want.step
@@ -93,7 +95,7 @@ func TestForgettingAndClocksEndKeysAndSaySo(t *testing.T) {
 	} {
 		t.Run(step.Fault, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				sim, log := newSim(&plan.Plan{Nodes: 1, Clients: 1})
+				sim, log := newSim(t, &plan.Plan{Nodes: 1, Clients: 1})
 				nodes, _ := sim.Client(1)
 				require.Equal(t, redlock.VoteYes, ask(nodes[0], redlock.OpAcquire, value(1), time.Minute).Vote)
 				kept := lastKept(log)
@@ -125,7 +127,7 @@ func lastKept(log *history.Recorder) (last history.Event) {
 // Messages of one connection keep their order, whatever their delays.
 func TestNothingOvertakesOnAConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim, _ := newSim(&plan.Plan{Nodes: 1, Clients: 1, Network: plan.Network{Delay: plan.Span{Min: ms / 10, Max: 10 * ms}}})
+		sim, _ := newSim(t, &plan.Plan{Nodes: 1, Clients: 1, Network: plan.Network{Delay: plan.Span{Min: ms / 10, Max: 10 * ms}}})
 		nodes, _ := sim.Client(1)
 		for i := range 50 {
 			answers := make(chan redlock.Answer, 2)
@@ -144,7 +146,7 @@ func TestNothingOvertakesOnAConnection(t *testing.T) {
 
 // Members that a plan gives a client are all that it knows.
 func TestAClientHasItsMembersOnly(t *testing.T) {
-	sim, _ := newSim(&plan.Plan{Nodes: 5, Clients: 2, Members: [][]int{{1, 2}, nil}})
+	sim, _ := newSim(t, &plan.Plan{Nodes: 5, Clients: 2, Members: [][]int{{1, 2}, nil}})
 	one, _ := sim.Client(1)
 	two, _ := sim.Client(2)
 	require.Len(t, one, 2)

@@ -17,7 +17,6 @@ func Random(seed uint64, nodes int) Plan {
 		About:  "everything that the assumptions allow, drawn from the seed",
 		Expect: "no overlap, no orphan, progress after healing",
 		Nodes:  nodes, Clients: 3 + d.ForText("clients").Int(3), Names: 1 + d.ForText("names").Int(2),
-		Length: d.ForText("length").In(Span{600 * time.Millisecond, 1100 * time.Millisecond}),
 	}
 	for i := range 1 + d.ForText("how many ttls").Int(3) {
 		ttl := d.ForText("ttl").For(uint64(i)).In(Span{50 * time.Millisecond, 350 * time.Millisecond})
@@ -31,6 +30,9 @@ func Random(seed uint64, nodes int) Plan {
 		Cancel: d.ForText("cancel").Fraction() * 0.3, Abandon: d.ForText("abandon").Fraction() * 0.1,
 		Stagger: Span{0, 30 * time.Millisecond},
 	}
+	// The more contend, the sooner there is enough of it.
+	longest := 1050*time.Millisecond - 50*time.Millisecond*time.Duration(p.Clients*p.Traffic.Workers)
+	p.Length = d.ForText("length").In(Span{500 * time.Millisecond, longest})
 	p.Network = Network{Delay: Span{100 * time.Microsecond, d.ForText("delay").In(Span{time.Millisecond, 12 * time.Millisecond})}}
 	if d.ForText("lossy").Chance(0.7) {
 		part := func(what string, most float64) float64 { return d.ForText(what).Fraction() * most }
@@ -57,20 +59,23 @@ func Random(seed uint64, nodes int) Plan {
 // clients at any time.
 func (d Dice) steps(p *Plan) (steps []Step) {
 	const gap = time.Millisecond
-	at := d.ForText("first").In(Span{20 * time.Millisecond, 100 * time.Millisecond})
-	for i := uint64(0); ; i++ {
+	spans := Span{20 * time.Millisecond, 200 * time.Millisecond}
+	// On the slowest clock the longest TTL takes longer.
+	late := p.MaxTTL() + p.MaxTTL()/50 + 10*time.Millisecond
+	at := d.ForText("first").In(Span{20 * time.Millisecond, 60 * time.Millisecond})
+	for i := uint64(0); at+spans.Min+gap <= p.Length; i++ {
+		left := p.Length - gap - at
 		one := d.For(i)
 		s := one.nodeStep(p)
-		s.At = at
+		s.At, s.For = at, min(one.ForText("for").In(spans), left)
 		if s.Fault == RestartLate {
-			// On the slowest clock the longest TTL takes longer.
-			s.For = p.MaxTTL() + p.MaxTTL()/50 + 10*time.Millisecond
-		}
-		if s.At+s.For+gap > p.Length {
-			break
+			if late > left {
+				continue
+			}
+			s.For = late
 		}
 		steps = append(steps, s)
-		at += s.For + gap + one.ForText("gap").In(Span{0, 60 * time.Millisecond})
+		at += s.For + gap + one.ForText("gap").In(Span{0, 30 * time.Millisecond})
 	}
 	for i := range d.ForText("crashes").Int(3) {
 		one := d.ForText("crash").For(uint64(i))
@@ -90,7 +95,6 @@ var (
 // nodeStep draws a fault of nodes; only forgetting is limited to a minority.
 func (d Dice) nodeStep(p *Plan) Step {
 	s := Step{Fault: randomFaults[d.ForText("fault").Int(len(randomFaults))]}
-	s.For = d.ForText("for").In(Span{20 * time.Millisecond, 200 * time.Millisecond})
 	count := 1 + d.ForText("count").Int(p.Nodes-p.Quorum())
 	if s.Fault != RestartLate && d.ForText("many").Chance(0.2) {
 		count = p.Quorum() + d.ForText("more").Int(p.Nodes-p.Quorum()+1)

@@ -5,6 +5,7 @@ package simulate
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,8 @@ import (
 func Run(t *testing.T, p *plan.Plan, seed uint64) *history.History {
 	var h *history.History
 	defer seedTokens(seed)()
+	// What happens at one instant, one processor does in the same order every time.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		s := cluster.Setup{Plan: p, Seed: seed, Simulated: true}

@@ -12,10 +12,10 @@ import (
 	"github.com/quorumlock/redlock/chaos/simulate"
 )
 
-var repeat = flag.Int("simulate.repeat", 5, "how often TestTheSameSeedMakesTheSameHistory runs each seed")
+var repeat = flag.Int("simulate.repeat", 3, "how often TestTheSameSeedMakesTheSameHistory runs each seed")
 
 func TestTheSameSeedMakesTheSameHistory(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range uint64(20) {
 		p := plan.Random(seed, 5)
 		var first *history.History
 		for i := range *repeat {

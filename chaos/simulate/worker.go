@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"testing"
@@ -86,7 +85,6 @@ func IsWorker() bool { return os.Getenv(workerVariable) != "" }
 // package testing, which ends the process.
 func Work() {
 	debug.SetGCPercent(400) // short runs, each of which leaves everything behind
-	runtime.GOMAXPROCS(1)   // in simulated time one thing happens at a time
 	var job Job
 	if err := json.NewDecoder(os.Stdin).Decode(&job); err != nil {
 		fmt.Fprintln(os.Stderr, "simulate: job:", err)

@@ -112,12 +112,7 @@ func (p *process) hold(h *heldLock, dice plan.Dice) {
 	traffic := &p.run.plan.Traffic
 	life, cancel := h.lock.Context(context.Background())
 	defer cancel()
-	defer context.AfterFunc(life, func() {
-		if errors.Is(context.Cause(life), redlock.ErrLost) {
-			p.run.gates[p.number-1].pass()
-			p.givesUp(h, history.Lost)
-		}
-	})()
+	defer context.AfterFunc(life, func() { p.lookForLoss(h) })()
 	whole := dice.ForText("hold").In(traffic.Hold)
 	alive := dice.ForText("alive").Chance(traffic.KeepAlive)
 	if alive {
@@ -130,6 +125,7 @@ func (p *process) hold(h *heldLock, dice plan.Dice) {
 		p.abandon(h)
 		return
 	}
+	p.lookForLoss(h)
 	p.givesUp(h, history.Release)
 	class, _ := classOf(h.lock.Release(context.WithoutCancel(p.ctx)))
 	p.record(history.Event{Kind: history.Released, Name: h.lock.Name(), Token: h.lock.Token(), Class: class})
@@ -141,6 +137,16 @@ func (p *process) abandon(h *heldLock) {
 	select {
 	case <-h.lock.Done():
 	case <-p.ctx.Done():
+	}
+	p.lookForLoss(h)
+}
+
+// lookForLoss records the loss if the lock was lost. Whoever hears of a loss does
+// so before it goes on: of two that hear at one instant either may be the first.
+func (p *process) lookForLoss(h *heldLock) {
+	if errors.Is(h.lock.Err(), redlock.ErrLost) {
+		p.run.gates[p.number-1].pass()
+		p.givesUp(h, history.Lost)
 	}
 }
 
