@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
@@ -44,7 +45,7 @@ func (c *Client) TryAcquire(ctx context.Context, name string, ttl time.Duration)
 	if err != nil {
 		return nil, err
 	}
-	lock, failure := c.acquire(ctx, name, lease)
+	lock, failure := c.acquire(ctx, name, lease, 0)
 	if failure != nil {
 		return nil, failure.err
 	}
@@ -53,7 +54,11 @@ func (c *Client) TryAcquire(ctx context.Context, name string, ttl time.Duration)
 
 // Acquire tries as TryAcquire does until it has the lock, ctx ends, or
 // Options.Attempts are used up. Between two attempts it waits a random time in
-// [RetryMin, window], where window doubles from 2 * RetryMin to RetryMax.
+// [RetryMin, window], where window doubles from 2 * RetryMin to RetryMax. It is
+// RetryMax at once when time-outs have left no quorum twice in a row: the nodes
+// may be overloaded, if only by those who want the lock. The waits that settle a
+// split go on from where those of the attempt before ended.
+//
 // Errors that waiting cannot cure end it early: invalid arguments, and replies
 // such as NOPERM or WRONGPASS from so many nodes that no quorum is left. If ctx
 // ends first, the error wraps its error and cause, and the class of the last
@@ -68,8 +73,9 @@ func (c *Client) Acquire(ctx context.Context, name string, ttl time.Duration) (*
 	}
 	window := min(2*c.opts.RetryMin, c.opts.RetryMax)
 	var last *QuorumError
+	splits, timedOut := 0, false
 	for n := 1; ; n++ {
-		lock, failure := c.acquire(ctx, name, lease)
+		lock, failure := c.acquire(ctx, name, lease, splits)
 		if failure == nil {
 			return lock, nil
 		}
@@ -82,6 +88,10 @@ func (c *Client) Acquire(ctx context.Context, name string, ttl time.Duration) (*
 		if failure.final || n == c.opts.Attempts {
 			return nil, failure.err
 		}
+		if timedOut && failure.timedOut {
+			window = c.opts.RetryMax
+		}
+		splits, timedOut = failure.splits, failure.timedOut
 		wait := c.opts.RetryMin + failure.claim.random(window-c.opts.RetryMin+1)
 		if err := c.sleep(ctx, name, wait); err != nil {
 			if ctx.Err() != nil {
@@ -124,15 +134,18 @@ func (c *Client) endedBy(ctx context.Context, name string, last *QuorumError) er
 
 // A failure is an acquisition that did not succeed.
 type failure struct {
-	claim   *claim
-	err     error        // for the caller
-	decided *QuorumError // the last attempt that was decided; nil: none was
-	final   bool         // trying again cannot help
+	claim    *claim
+	err      error        // for the caller
+	decided  *QuorumError // the last attempt that was decided; nil: none was
+	final    bool         // trying again cannot help
+	timedOut bool         // time-outs left no quorum
+	splits   int          // that the caller has met
 }
 
 // acquire makes attempts until one succeeds, somebody holds the lock, the nodes
-// cannot make a quorum, or a split was not settled in settleTries.
-func (c *Client) acquire(ctx context.Context, name string, l lease) (*Lock, *failure) {
+// cannot make a quorum, or a split was not settled in settleTries. splits is how
+// many the caller has met before: the more, the larger the crowd that must spread.
+func (c *Client) acquire(ctx context.Context, name string, l lease, splits int) (*Lock, *failure) {
 	var candidate string    // could be the holder, if he stays
 	var since time.Duration // when he was first seen
 	for try := 0; ; try++ {
@@ -159,14 +172,26 @@ func (c *Client) acquire(ctx context.Context, name string, l lease) (*Lock, *fai
 		}
 		c.opts.Trace.attempt(ctx, name, try+1, a.elapsed, found)
 		if !again {
-			return nil, &failure{claim: a.claim, err: found, decided: found, final: a.hopeless}
+			return nil, &failure{
+				claim: a.claim, err: found, decided: found,
+				final: a.hopeless, timedOut: a.timedOut, splits: splits,
+			}
 		}
 
-		wait := a.claim.random(min(max(settleBase, 2*a.roundTrip)<<try, c.opts.RetryMax))
+		wait := a.claim.random(doubled(max(settleBase, 2*a.roundTrip), splits, c.opts.RetryMax))
+		splits++
 		if err := c.sleep(ctx, name, wait); err != nil {
 			return nil, c.interrupted(ctx, name, a.claim, err)
 		}
 	}
+}
+
+// doubled returns d doubled n times, at most limit.
+func doubled(d time.Duration, n int, limit time.Duration) time.Duration {
+	for ; n > 0 && d < limit; n-- {
+		d *= 2
+	}
+	return min(d, limit)
 }
 
 // interrupted makes the failure of an acquisition that ctx or the client's end
@@ -189,6 +214,7 @@ type attempt struct {
 	elapsed   time.Duration // T2 - T1
 	roundTrip time.Duration // the longest seen
 	hopeless  bool          // configuration errors rule out a quorum
+	timedOut  bool          // time-outs left no quorum
 	votes     []NodeResult  // what the nodes said to the SET
 	undone    []NodeResult  // what they said to the undo; nil: it was not waited for
 	late      bool          // a quorum said yes, too slowly
@@ -252,7 +278,7 @@ func (a *attempt) classify() *QuorumError {
 		e.class = ErrNoQuorum
 		return e
 	}
-	faults, silent, hopeless := 0, 0, 0
+	faults, timeouts, silent, hopeless := 0, 0, 0, 0
 	for i := range e.Nodes {
 		n := &e.Nodes[i]
 		if a.undone != nil {
@@ -260,6 +286,9 @@ func (a *attempt) classify() *QuorumError {
 		}
 		if n.Vote.failed() {
 			faults++
+		}
+		if errors.Is(n.Err, ErrNodeTimeout) || errors.Is(n.Err, errSuspect) {
+			timeouts++
 		}
 		if isConfig(n.Err) {
 			hopeless++
@@ -280,6 +309,7 @@ func (a *attempt) classify() *QuorumError {
 		a.candidate = holder.value // look again
 	case faults > spare:
 		e.class = ErrNoQuorum
+		a.timedOut = faults-timeouts <= spare
 	}
 	return e
 }

@@ -49,8 +49,9 @@ type Options struct {
 
 	// RetryMin and RetryMax bound the random wait of Acquire between attempts:
 	// uniform from RetryMin to a window that doubles from 2 * RetryMin to
-	// RetryMax. RetryMin is at least 1 ms. Defaults 10 ms, and 1 s
-	// or twice RetryMin if that is more. RetryMax also bounds the waits of
+	// RetryMax, and is RetryMax at once when time-outs have left no quorum
+	// twice in a row. RetryMin is at least 1 ms. Defaults 10 ms, and 1 s or
+	// twice RetryMin if that is more. RetryMax also bounds the waits of
 	// TryAcquire when it settles a split.
 	RetryMin, RetryMax time.Duration
 
