@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/quorumlock/redlock/chaos/check"
@@ -161,10 +162,11 @@ func (s *settings) reported(h *history.History, judged *check.Report, path strin
 	}
 }
 
-// setup returns what a cluster in real time is made of.
+// setup returns what a cluster in real time is made of. Its time begins with the
+// first look at it, not before there is the cluster, which may take a while.
 func (s *settings) setup(p *plan.Plan, seed uint64) cluster.Setup {
-	start := time.Now()
-	log := history.NewRecorder(func() time.Duration { return time.Since(start) })
+	start := sync.OnceValue(time.Now)
+	log := history.NewRecorder(func() time.Duration { return time.Since(start()) })
 	return cluster.Setup{Plan: p, Seed: seed, Apart: s.apart, Log: log}
 }
 

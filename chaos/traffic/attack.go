@@ -3,6 +3,7 @@ package traffic
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -12,17 +13,65 @@ import (
 )
 
 // attack carries out the plan's steps and returns when its time is over.
+//
+// In real time a fault may take longer to begin and to end than planned: on a busy
+// machine it takes seconds until a container runs again. What the plan has one
+// after the other must stay so, or faults of minorities would add up to one of a
+// majority. So a step is put off by as much as those that should have ended before
+// it are late, and left out if the plan's time is over by then.
 func (r *run) attack(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return wait(ctx, r.plan.Length) })
+	start, ends := r.log.Now(), make([]ending, len(r.plan.Steps))
+	for i := range ends {
+		ends[i].known = make(chan struct{})
+	}
 	for i := range r.plan.Steps {
 		s := &r.plan.Steps[i]
-		for _, target := range targets(s) {
-			// Steps of one time take turns, in simulated time too.
-			g.Go(func() error { return r.strike(ctx, s, target, time.Duration(i*100+target)) })
-		}
+		g.Go(func() error {
+			defer close(ends[i].known)
+			if wait(ctx, s.At) != nil {
+				return nil // the attack is broken off
+			}
+			at := s.At + r.late(ends, s)
+			if at > s.At && at >= r.plan.Length {
+				return nil
+			}
+			var struck sync.WaitGroup
+			for _, target := range targets(s) {
+				struck.Add(1)
+				g.Go(func() error {
+					defer struck.Done()
+					// Steps of one time take turns, in simulated time too.
+					turn := time.Duration(i*100 + target)
+					return r.strike(ctx, s, target, start+at+turn)
+				})
+			}
+			struck.Wait()
+			ends[i].late = (r.log.Now() - (start + s.At + s.For)).Truncate(time.Millisecond) // turns are no delay
+			return nil
+		})
 	}
 	return g.Wait()
+}
+
+// An ending is that of a step.
+type ending struct {
+	known chan struct{} // closed when the step is over
+	late  time.Duration // by how much; read after known is closed
+}
+
+// late returns by how much those steps of nodes are late that the plan ends before
+// s begins, once they have ended.
+func (r *run) late(ends []ending, s *plan.Step) (late time.Duration) {
+	for i := range r.plan.Steps {
+		before := &r.plan.Steps[i]
+		if fault, _ := plan.Find(before.Fault); before.At+before.For < s.At && !fault.OfClients {
+			<-ends[i].known
+			late = max(late, ends[i].late)
+		}
+	}
+	return late
 }
 
 // targets returns what the step strikes, each by itself.
@@ -33,9 +82,10 @@ func targets(s *plan.Step) []int {
 	return s.Nodes
 }
 
-// strike makes the step's fault act on one target, for the step's time.
-func (r *run) strike(ctx context.Context, s *plan.Step, target int, turn time.Duration) error {
-	if wait(ctx, s.At+turn) != nil {
+// strike makes the step's fault act on one target from a time on, for the step's
+// time.
+func (r *run) strike(ctx context.Context, s *plan.Step, target int, at time.Duration) error {
+	if wait(ctx, at-r.log.Now()) != nil {
 		return nil // the attack is broken off
 	}
 	about := history.Event{Fault: s.Fault, Node: target}
