@@ -132,9 +132,10 @@ func (s *settings) runPlan(ctx context.Context, p *plan.Plan, seed uint64) (int,
 	if err != nil {
 		return 0, err
 	}
-	judged := check.Judge(h, check.Floors(p.Floors))
+	judged, rates := judge(h, p)
 	status := exitOf(judged.Verdict)
 	run := s.reported(h, &judged, path)
+	run.Pace = pace(rates)
 	summary, err := folder.Write(run, func(w io.Writer) error { return check.Draw(h, w) })
 	if err != nil {
 		return 0, err

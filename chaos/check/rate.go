@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -35,6 +36,18 @@ func (r Rates) Cost() (cost float64, ok bool) {
 	}
 	calm := float64(r.CalmGrants) / r.CalmTime.Seconds()
 	return 1 - float64(r.StruckGrants)/r.StruckTime.Seconds()/calm, true
+}
+
+// TooSlow reports whether the faults cost more than MaxCost beyond doubt: where
+// they cost just that, so few grants come by chance once in 700 runs.
+func (r Rates) TooSlow() bool {
+	if _, ok := r.Cost(); !ok {
+		return false
+	}
+	struck := (1 - MaxCost) * r.StruckTime.Seconds()
+	share := struck / (struck + r.CalmTime.Seconds()) // of the grants, that come while it is struck
+	n := float64(r.CalmGrants + r.StruckGrants)
+	return float64(r.StruckGrants) < n*share-3*math.Sqrt(n*share*(1-share))
 }
 
 // GrantRate counts grants by what acts on the nodes: nothing, or faults on at

@@ -28,6 +28,9 @@ type Run struct {
 	// count them.
 	Contended int
 
+	// Pace says what faults of a minority cost in grants. "": nothing is known.
+	Pace string
+
 	// Seen is the picture's one sentence. "": made of the marks and faults.
 	Seen string
 }

@@ -46,6 +46,8 @@ type Summary struct {
 	After   Phase    `json:"after"`             // all faults are over
 	All     Phase    `json:"all"`               // the whole run
 	Attacks []Attack `json:"attacks,omitempty"` // by the name of the fault
+	Clocks  []Clock  `json:"clocks,omitempty"`  // that were measured
+	Pace    string   `json:"pace,omitempty"`    // what faults of a minority cost
 
 	// Findings are the first findings, by time. Counts has the numbers of all.
 	Findings []Finding `json:"findings,omitempty"`
@@ -88,10 +90,23 @@ type Attack struct {
 	ActedMS float64 `json:"acted_ms"` // for how long, all in all; 0: it has no duration
 	Grants  int     `json:"grants"`   // while it acted
 
+	// Grants a second in the half second before it began, and in that after its end.
+	Before float64 `json:"grants_per_s_before"`
+	After  float64 `json:"grants_per_s_after"`
+
 	// From its end to the next grant of any lock.
 	Recovered   int     `json:"recovered"` // how often there was one
 	RecoveryP50 float64 `json:"recovery_p50_ms"`
 	RecoveryMax float64 `json:"recovery_max_ms"`
+}
+
+// A Clock is one that was measured, as how far it was ahead of the true time.
+type Clock struct {
+	Of       string  `json:"of"` // "node 3", "client 1"
+	Measured int     `json:"measured"`
+	LowMS    float64 `json:"low_ms"`  // the least
+	HighMS   float64 `json:"high_ms"` // the most
+	LastMS   float64 `json:"last_ms"`
 }
 
 // A Finding is a Mark in summary.json.
@@ -113,7 +128,7 @@ func Summarize(run Run) Summary {
 		Plan: h.Plan, Class: h.Class, Expect: h.Expect, Backend: h.Backend, Seed: h.Seed,
 		Commit: run.Commit, Replay: run.Replay,
 		Nodes: h.Nodes, Quorum: h.Quorum, Clients: h.Clients,
-		Verdict: run.Verdict, Exit: run.Exit,
+		Verdict: run.Verdict, Exit: run.Exit, Pace: run.Pace,
 	}
 	s.Counts.Contended = run.Contended
 	s.Counts.Overlaps = run.count(Overlap)
@@ -136,7 +151,8 @@ func Summarize(run Run) Summary {
 	s.During = phase(grants, span{min(begun, end), healed}, false)
 	s.After = phase(grants, span{healed, end}, begun <= end)
 	s.All = phase(grants, span{0, end}, true)
-	s.Attacks = attacks(blows, grants)
+	s.Attacks = attacks(blows, grants, calmAt(h, end))
+	s.Clocks = clocks(h)
 	return s
 }
 
@@ -197,6 +213,16 @@ func healedAt(h *history.History, end time.Duration) time.Duration {
 		return end
 	}
 	return last
+}
+
+// calmAt returns from when on no client asks for a lock.
+func calmAt(h *history.History, end time.Duration) time.Duration {
+	for i := range h.Events {
+		if h.Events[i].Kind == history.Calm {
+			return h.Events[i].At
+		}
+	}
+	return end
 }
 
 // phase counts the grants in [of.from, of.to), or in [of.from, of.to] if closed.

@@ -32,9 +32,23 @@ func TestASummaryCountsBeforeDuringAndAfterTheFaults(t *testing.T) {
 	assert.Equal(t, 0, sum.After.Grants, "the healing is recorded at 1 s")
 	assert.Equal(t, report.Phase{Seconds: 1.1, Grants: 10, P50: 5, P99: 10}, sum.All)
 	assert.Equal(t, []report.Attack{
-		{Fault: "flush", Where: "node 1", Struck: 1, Seen: 1, Recovered: 1, RecoveryP50: 98, RecoveryMax: 98},
-		{Fault: "kill", Where: "nodes 2 and 3", Struck: 2, Seen: 2, ActedMS: 200, Grants: 2, Recovered: 2, RecoveryP50: 56, RecoveryMax: 56},
+		{Fault: "flush", Where: "node 1", Struck: 1, Seen: 1, Before: 10, After: 3 / 0.49, Recovered: 1, RecoveryP50: 98, RecoveryMax: 98},
+		{Fault: "kill", Where: "nodes 2 and 3", Struck: 2, Seen: 2, ActedMS: 200, Grants: 2, Before: 4 / 0.35, After: 10, Recovered: 2, RecoveryP50: 56, RecoveryMax: 56},
 	}, sum.Attacks)
+}
+
+func TestClocksAreShownAsTheyWereMeasured(t *testing.T) {
+	s := newScript(history.Header{})
+	for i, offset := range []time.Duration{2 * ms, -3 * ms, 0, ms} {
+		s.add(time.Duration(i)*ms, history.Event{Kind: history.Offset, Node: 2, Offset: offset})
+	}
+	s.add(5*ms, history.Event{Kind: history.Offset, Client: 1, Offset: -7 * ms})
+	s.add(6*ms, history.Event{Kind: history.Offset, Node: 1, Offset: 4 * ms})
+	assert.Equal(t, []report.Clock{
+		{Of: "node 1", Measured: 1, LowMS: 4, HighMS: 4, LastMS: 4},
+		{Of: "node 2", Measured: 4, LowMS: -3, HighMS: 2, LastMS: 1},
+		{Of: "client 1", Measured: 1, LowMS: -7, HighMS: -7, LastMS: -7},
+	}, report.Summarize(report.Run{History: s.done(time.Second)}).Clocks)
 }
 
 func TestPhasesOfARunWithoutFaults(t *testing.T) {
@@ -57,14 +71,21 @@ func TestTheTablesOfARun(t *testing.T) {
 	sum := report.Summarize(run)
 	var out strings.Builder
 	require.NoError(t, sum.WriteText(&out))
-	assert.Equal(t, `attacked with  where   struck  seen  acted for  grants meanwhile  next grant after its end  at worst
-clock-jump     node 3       1     1   a moment                 -                    250 ms    250 ms
+	assert.Equal(t, `attacked with  where   struck  seen  acted for  grants/s before  meanwhile  after  next grant after its end  at worst
+clock-jump     node 3       1     1   a moment                0          -      2                    250 ms    250 ms
 
                      time  grants  grants/s  acquired within (p50)     p99
 before the faults  900 ms       1      1.11                  60 ms   60 ms
 during the faults     2 s       2         1                 100 ms  150 ms
 after the faults   100 ms       0         0                      -       -
 the whole run         3 s       3         1                 100 ms  150 ms
+
+clock of  measured  ahead by at least  at most  at last
+node 1          10                  0        0        0
+node 2          10                  0        0        0
+node 3          10                  0    +20 s    +20 s
+node 4          10                  0        0        0
+node 5          10                  0        0        0
 
 5 acquisitions (3 contended), 3 grants, 1 overlap, 1 lost update, 0 stale writes
   overlap at 1.15 s for 900 ms in "settle:2026-06-30", client-1 and client-2: both hold

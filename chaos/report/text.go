@@ -25,6 +25,13 @@ func (s *Summary) WriteText(w io.Writer) error {
 		out.WriteByte('\n')
 	}
 	_ = s.phaseTable().text(&out)
+	if len(s.Clocks) > 0 {
+		out.WriteByte('\n')
+		_ = s.clockTable().text(&out)
+	}
+	if s.Pace != "" {
+		fmt.Fprintf(&out, "\n%s\n", s.Pace)
+	}
 	fmt.Fprintf(&out, "\n%s\n", s.found())
 	for i := range s.Findings[:min(len(s.Findings), shownFindings)] {
 		fmt.Fprintf(&out, "  %s\n", s.Findings[i].words())
@@ -52,12 +59,12 @@ func (s *Summary) VerdictLine() string {
 }
 
 func (s *Summary) attackTable() *table {
-	t := newTable("attacked with", "where", ">struck", ">seen", ">acted for", ">grants meanwhile", ">next grant after its end", ">at worst")
+	t := newTable("attacked with", "where", ">struck", ">seen", ">acted for", ">grants/s before", ">meanwhile", ">after", ">next grant after its end", ">at worst")
 	for i := range s.Attacks {
 		a := &s.Attacks[i]
 		acted, meanwhile := "a moment", "-"
 		if a.ActedMS > 0 {
-			acted, meanwhile = length(ofMillis(a.ActedMS)), thousands(a.Grants)
+			acted, meanwhile = length(ofMillis(a.ActedMS)), digits(float64(a.Grants)/ofMillis(a.ActedMS).Seconds())
 		}
 		middle, worst := "never", "never"
 		if a.Recovered > 0 {
@@ -66,7 +73,17 @@ func (s *Summary) attackTable() *table {
 				worst = fmt.Sprintf("never (%d of %d)", a.Struck-a.Recovered, a.Struck)
 			}
 		}
-		t.add(a.Fault, a.Where, thousands(a.Struck), thousands(a.Seen), acted, meanwhile, middle, worst)
+		t.add(a.Fault, a.Where, thousands(a.Struck), thousands(a.Seen), acted, digits(a.Before), meanwhile, digits(a.After), middle, worst)
+	}
+	return t
+}
+
+// clockTable shows how far clocks were measured to be ahead of the true time.
+func (s *Summary) clockTable() *table {
+	t := newTable("clock of", ">measured", ">ahead by at least", ">at most", ">at last")
+	for i := range s.Clocks {
+		c := &s.Clocks[i]
+		t.add(c.Of, thousands(c.Measured), signed(ofMillis(c.LowMS)), signed(ofMillis(c.HighMS)), signed(ofMillis(c.LastMS)))
 	}
 	return t
 }
