@@ -28,6 +28,10 @@ func pace(r check.Rates) string {
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf("a minority that is down or hangs: %.3g grants/s, and %.3g while nothing acts; it costs %.0f %% (%.0f %% at most are promised)",
+	line := fmt.Sprintf("with a minority down or hung %.3g grants/s, otherwise %.3g: it costs %.0f %%, want %.0f %% at most",
 		float64(r.StruckGrants)/r.StruckTime.Seconds(), float64(r.CalmGrants)/r.CalmTime.Seconds(), 100*max(cost, 0), 100*check.MaxCost)
+	if cost > check.MaxCost && !r.TooSlow() {
+		line += "; of so few grants that comes by chance"
+	}
+	return line
 }

@@ -95,6 +95,14 @@ func TestGrantRateComparesCalmTimesWithFaultsOfAMinority(t *testing.T) {
 	require.True(t, ok)
 	require.InDelta(t, 0.5, cost, 1e-9)
 
+	for _, of := range []struct {
+		calm, struck int
+		slow         bool // beyond doubt
+	}{{100, 40, true}, {1000, 650, true}, {20, 0, true}, {1000, 750, false}, {100, 60, false}, {10, 5, false}, {5, 0, false}, {0, 5, false}} {
+		r.CalmGrants, r.StruckGrants = of.calm, of.struck
+		require.Equal(t, of.slow, r.TooSlow(), "%+v", of)
+	}
+
 	_, ok = check.GrantRate(&tell().asks(0, 1).holds(10, 1, "a", 100).ends(1000, 0).History).Cost()
 	require.False(t, ok, "there was no fault to compare with")
 }
