@@ -222,7 +222,10 @@ func shorten(name string) string {
 
 // configPrefixes begin the replies that waiting cannot cure: they last until
 // somebody changes a configuration.
-var configPrefixes = []string{"NOPERM", "WRONGTYPE", "NOAUTH", "WRONGPASS", "ERR unknown command", "ERR invalid password", "ERR AUTH"}
+var configPrefixes = []string{
+	"NOPERM", "WRONGTYPE", "NOAUTH", "WRONGPASS", "ERR unknown command", "ERR invalid password", "ERR AUTH",
+	"ERR ACL failure in script", "ERR The user executing the script can't", // NOPERM in a script, from Redis 7.2 on and before
+}
 
 // isConfig reports whether err, or an error that it wraps, is such a reply.
 func isConfig(err error) bool {

@@ -260,6 +260,8 @@ func TestB77WhatWaitingCannotCureEndsTheWait(t *testing.T) {
 		"NOAUTH Authentication required.":                                           false,
 		"WRONGPASS invalid username-password pair":                                  false,
 		"ERR unknown command 'EVALSHA', with args beginning with:":                  false,
+		"ERR ACL failure in script: User u has no permissions to run 'get'":         false,
+		"ERR The user executing the script can't run this command or subcommand":    false,
 		"LOADING Redis is loading the dataset in memory":                            true,
 		"OOM command not allowed when used memory > 'maxmemory'.":                   true,
 		"READONLY You can't write against a read only replica.":                     true,

@@ -324,6 +324,10 @@ func TestB77RefusedCommandsEndTheWait(t *testing.T) {
 		"no such command":  {[]string{"--rename-command", "SET", ""}, func(master) {}, "unknown command"},
 		"another's prefix": {nil, func(m master) { m.Do("ACL", "SETUSER", "default", "resetkeys", "~theirs:*") }, "NOPERM"},
 		"wrong password":   {nil, nil, "WRONGPASS"},
+		"not in a script": {nil, func(m master) { // which looks whose the key is
+			m.Do("SET", "job", "theirs")
+			m.Do("ACL", "SETUSER", "default", "-get")
+		}, "script"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
