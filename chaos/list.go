@@ -54,7 +54,7 @@ func where(clusters map[string]cluster.Cluster, f plan.Fault) (names []string) {
 			names = append(names, name)
 			continue
 		}
-		if name == "sim" && f.Name != plan.Cut || c != nil && (f.OfClients || c.Can(f.Name) == nil) {
+		if name == "sim" && new(cluster.Sim).Can(f.Name) == nil || c != nil && (f.OfClients || c.Can(f.Name) == nil) {
 			names = append(names, name)
 		}
 	}

@@ -118,6 +118,21 @@ func TestASimulatedPlanCanBeReplayedFromItsReport(t *testing.T) {
 	require.Equal(t, first.History, summary(t, again).History, "the hash of the history")
 }
 
+func TestAPlanThatASimulationCannotDoIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "plan.json")
+	maker, _ := plan.Named("calm")
+	p := maker.Make(1, 3)
+	p.Steps = []plan.Step{{Fault: plan.Cut, At: time.Second, For: time.Second, Nodes: []int{1}}}
+	data, err := json.Marshal(p)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, data, 0o666))
+	for _, backend := range []string{"sim", "embedded"} {
+		status, out := chaos(t, "-backend", backend, "-replay", path)
+		require.Equal(t, exitCannotRun, status, out)
+		require.Contains(t, out, "cut: not possible on this backend: the nodes have no network of their own")
+	}
+}
+
 func summary(t *testing.T, folder string) (s report.Summary) {
 	data, err := os.ReadFile(filepath.Join(folder, report.SummaryFile))
 	require.NoError(t, err)
@@ -150,10 +165,14 @@ func TestAShortAttackOnEmbeddedNodes(t *testing.T) {
 		t.Skip("takes 15 s")
 	}
 	t.Parallel()
-	status, out := chaos(t, "-duration", "5s")
+	folder := filepath.Join(t.TempDir(), "report")
+	status, out := chaos(t, "-duration", "5s", "-out", folder)
 	require.Equal(t, exitAsPromised, status, out)
 	require.Contains(t, out, "AS PROMISED: plan attack")
 	require.Contains(t, out, "UNSAFE BY DESIGN, DETECTED: plan clock-jump")
+	require.Contains(t, out, "clock of")
+	require.Equal(t, "attack", summary(t, filepath.Join(folder, "attack")).Plan)
+	require.Equal(t, "clock-jump", summary(t, filepath.Join(folder, "clock-jump")).Plan)
 }
 
 func TestAnInterruptedRunSaysSo(t *testing.T) {

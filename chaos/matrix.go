@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/quorumlock/redlock/chaos/check"
@@ -49,11 +50,14 @@ func (s *settings) runMatrix(ctx context.Context) (int, error) {
 	if !s.chosen["backend"] || backend == "sim" {
 		backend, seeds = "sim", matrixSeeds
 	}
-	matrix, status := report.Matrix{}, exitAsPromised
+	matrix, status, cannot := report.Matrix{}, exitAsPromised, []string(nil)
 	start := time.Now()
 	for i, t := range trials {
 		line, exit, err := s.try(ctx, backend, t, seeds)
-		if err != nil {
+		if errors.Is(err, cluster.ErrCannot) {
+			line.Verdict = err.Error()
+			cannot = append(cannot, t.plan)
+		} else if err != nil {
 			return 0, err
 		}
 		fmt.Fprintf(s.err, "%2d of %d  %-15s %s\n", i+1, len(trials), t.plan, line.Verdict)
@@ -67,6 +71,9 @@ func (s *settings) runMatrix(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	verdict := "every line is as promised"
+	if len(cannot) > 0 {
+		verdict = fmt.Sprintf("every line that %s can do is as promised, which is not %s", backend, strings.Join(cannot, ", "))
+	}
 	if status != exitAsPromised {
 		verdict = "NOT every line is as promised"
 	}
@@ -108,12 +115,8 @@ func (s *settings) try(ctx context.Context, backend string, t trial, seeds int) 
 	one := *s
 	one.backend, one.err = backend, io.Discard
 	h, err := one.record(ctx, &p, s.seed)
-	if errors.Is(err, cluster.ErrCannot) {
-		line.Verdict = "not possible on " + backend
-		return line, exitAsPromised, nil
-	}
 	if err != nil {
-		return line, 0, err
+		return line, exitAsPromised, err
 	}
 	judged := check.Judge(h, check.Floors(p.Floors))
 	line.Grants, line.Overlaps, line.LostUpdates = judged.Stats.Grants, judged.Stats.Overlaps, judged.Stats.Damage.Lost

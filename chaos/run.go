@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/quorumlock/redlock/chaos/history"
 	"github.com/quorumlock/redlock/chaos/plan"
 	"github.com/quorumlock/redlock/chaos/report"
+	"github.com/quorumlock/redlock/chaos/scratch"
 	"github.com/quorumlock/redlock/chaos/simulate"
 	"github.com/quorumlock/redlock/chaos/traffic"
 )
@@ -120,10 +122,7 @@ func (s *settings) breaker(can func(string) bool) (maker plan.Maker) {
 
 // runPlan runs one plan, writes the report and prints what came of it.
 func (s *settings) runPlan(ctx context.Context, p *plan.Plan, seed uint64) (int, error) {
-	path := s.folder
-	if !s.chosen["out"] {
-		path += "/" + p.Name
-	}
+	path := s.path(p)
 	folder, err := report.OpenFolder(path)
 	if err != nil {
 		return 0, err
@@ -151,6 +150,15 @@ func (s *settings) runPlan(ctx context.Context, p *plan.Plan, seed uint64) (int,
 		fmt.Fprintln(s.out, "again: ", run.Replay)
 	}
 	return status, nil
+}
+
+// path returns where the plan's report goes: to the folder that was asked for, or
+// into one of its own in there, since the default attack makes two reports.
+func (s *settings) path(p *plan.Plan) string {
+	if s.chosen["out"] && (s.plan != "" || s.replay != "" || s.backend == "sim") {
+		return s.folder
+	}
+	return s.folder + "/" + p.Name
 }
 
 // reported returns what the report is made of.
@@ -212,16 +220,24 @@ func (s *settings) record(ctx context.Context, p *plan.Plan, seed uint64) (*hist
 	if err != nil {
 		return nil, err
 	}
-	for _, fault := range p.Faults() {
-		if err := c.Can(fault); err != nil {
-			return nil, errors.Join(err, c.Close())
-		}
+	if err := can(c, p); err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
 	stop := report.Progress(s.err, s.isTerminal(), func() report.Status { return statusOf(setup.Log, p) })
 	h, err := traffic.Run(ctx, setup, c)
 	stop()
 	h.Backend = s.backend
 	return h, err
+}
+
+// can returns which of the plan's faults the cluster cannot do.
+func can(c cluster.Cluster, p *plan.Plan) error {
+	for _, fault := range p.Faults() {
+		if err := c.Can(fault); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *settings) isTerminal() bool {
@@ -246,16 +262,23 @@ func (s *settings) newCluster(backend string, setup cluster.Setup) (cluster.Clus
 
 // simulated runs the plan in simulated time.
 func (s *settings) simulated(ctx context.Context, p *plan.Plan, seed uint64) (*history.History, error) {
-	f, err := os.CreateTemp("", "redlock-chaos-*.jsonl")
+	if err := can(new(cluster.Sim), p); err != nil {
+		return nil, err
+	}
+	folder, err := scratch.New()
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	job := simulate.Job{Data: p, First: seed, Count: 1, Write: f.Name()}
+	defer func() { _ = folder.Remove() }() // or the next run does
+	job := simulate.Job{Data: p, First: seed, Count: 1, Write: filepath.Join(folder.Path(), report.HistoryFile)}
 	if err := simulate.Start(ctx, job, func(simulate.Result) {}); err != nil {
 		return nil, err
 	}
+	f, err := os.Open(job.Write)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
 	return history.Decode(f)
 }
 

@@ -67,7 +67,7 @@ func parse(args []string, out, errs io.Writer) (s *settings, status int, done bo
 	flags.BoolVar(&s.matrix, "matrix", false, "run every assumption kept and broken, in simulated time unless a backend is named")
 	flags.BoolVar(&s.list, "list", false, "list faults and plans, and where they can run")
 	flags.StringVar(&s.replay, "replay", "", "run the plan in this `file` again: a history.jsonl, or a plan as JSON")
-	flags.StringVar(&s.folder, "out", "", "the folder for the report (default: chaos-report)")
+	flags.StringVar(&s.folder, "out", "", "the folder for the report (default: chaos-report); the default attack makes one of its own for each of its two reports in there")
 	flags.StringVar(&binaries, "servers", "", "with -backend process: server programs, by node in turn, with commas between")
 	flags.BoolVar(&s.apart, "client-processes", false, "make every client a process of its own, which faults kill and stop as the kernel does; not in simulated time")
 	flags.StringVar(&images, "image", "redis:8", "with -backend docker: what runs in the containers, by node in turn, with commas between")

@@ -14,10 +14,13 @@ type detachable interface {
 	isCut() (bool, error)
 }
 
+// errNoNetwork is why a network cannot be taken away.
+var errNoNetwork = fmt.Errorf("%s: %w: the nodes have no network of their own; %s does it in front of them", plan.Cut, ErrCannot, plan.Partition)
+
 // canCut returns why the servers' networks cannot be taken away.
 func (c *proxied) canCut() error {
 	if _, ok := c.servers[0].(detachable); !ok {
-		return fmt.Errorf("%s: %w: the nodes have no network of their own; %s does it in front of them", plan.Cut, ErrCannot, plan.Partition)
+		return errNoNetwork
 	}
 	return nil
 }

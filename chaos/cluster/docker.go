@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -13,6 +12,7 @@ import (
 	"github.com/quorumlock/redlock/chaos/docker"
 	"github.com/quorumlock/redlock/chaos/plan"
 	"github.com/quorumlock/redlock/chaos/process"
+	"github.com/quorumlock/redlock/chaos/scratch"
 	"github.com/quorumlock/redlock/chaos/skew"
 )
 
@@ -46,7 +46,7 @@ type dockerServer struct {
 	engine  *docker.Engine // nil: another server's
 	clock   *skew.Control  // nil: none
 	noClock error          // why
-	folder  string
+	folder  *scratch.Folder
 }
 
 // Where the clock's library and its control are in a container.
@@ -56,11 +56,11 @@ const (
 )
 
 func (n *dockerServer) begin(engine *docker.Engine, image string) (err error) {
-	if n.folder, err = os.MkdirTemp("", "redlock-chaos-"); err != nil {
+	if n.folder, err = scratch.New(); err != nil {
 		return err
 	}
 	config := docker.Config{Image: image, AppendOnly: true}
-	if n.clock, n.noClock = skew.New(n.folder); n.noClock == nil {
+	if n.clock, n.noClock = skew.New(n.folder.Path()); n.noClock == nil {
 		library, control := n.clock.Files()
 		config.Files = map[string]string{libraryInside: library, controlInside: control}
 		config.Env = []string{"LD_PRELOAD=" + libraryInside, "REDLOCK_SKEW=" + controlInside}
@@ -195,5 +195,8 @@ func (n *dockerServer) close() error {
 	if n.clock != nil {
 		errs = append(errs, n.clock.Close())
 	}
-	return errors.Join(append(errs, os.RemoveAll(n.folder))...)
+	if n.folder != nil {
+		errs = append(errs, n.folder.Remove())
+	}
+	return errors.Join(errs...)
 }

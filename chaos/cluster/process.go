@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"time"
 
 	"github.com/quorumlock/redlock/chaos/plan"
 	"github.com/quorumlock/redlock/chaos/process"
+	"github.com/quorumlock/redlock/chaos/scratch"
 	"github.com/quorumlock/redlock/chaos/skew"
 )
 
@@ -45,11 +45,11 @@ type processServer struct {
 	*process.Server
 	clock   *skew.Control // nil: none
 	noClock error         // why
-	folder  string
+	folder  *scratch.Folder
 }
 
 func startServer(binary string) (_ *processServer, err error) {
-	folder, err := os.MkdirTemp("", "redlock-chaos-")
+	folder, err := scratch.New()
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func startServer(binary string) (_ *processServer, err error) {
 	if binary != "" {
 		config.Command = []string{binary}
 	}
-	if n.clock, n.noClock = skew.New(folder); n.noClock == nil {
+	if n.clock, n.noClock = skew.New(folder.Path()); n.noClock == nil {
 		config.Env = n.clock.Env()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -139,5 +139,5 @@ func (n *processServer) close() error {
 	if n.clock != nil {
 		errs = append(errs, n.clock.Close())
 	}
-	return errors.Join(append(errs, os.RemoveAll(n.folder))...)
+	return errors.Join(append(errs, n.folder.Remove())...)
 }

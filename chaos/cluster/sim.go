@@ -91,8 +91,13 @@ func (c *Sim) Client(client int) ([]redlock.Node, clock.Clock) {
 // ClientRate implements [Cluster].
 func (c *Sim) ClientRate(client int) float64 { return c.clocks.rate(client) }
 
-// Can implements [Cluster]: a Sim can do everything.
-func (c *Sim) Can(string) error { return nil }
+// Can implements [Cluster]: a Sim can do all that does not need a machine.
+func (c *Sim) Can(fault string) error {
+	if fault == plan.Cut {
+		return errNoNetwork
+	}
+	return nil
+}
 
 // Begin implements [Cluster].
 func (c *Sim) Begin(s *plan.Step, target int) (end func(), err error) {

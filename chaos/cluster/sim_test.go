@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -48,6 +49,19 @@ func ask(n redlock.Node, op redlock.Op, value string, ttl time.Duration) redlock
 
 // value returns a value as clients make it.
 func value(client int) string { return fmt.Sprintf("%040d/%s", client, history.Owner(client)) }
+
+func TestASimulationSaysWhichFaultItCannotDo(t *testing.T) {
+	sim, _ := newSim(&plan.Plan{Nodes: 1, Clients: 1})
+	for _, f := range plan.Faults {
+		if f.OfClients && f.Name != plan.ClientClockJump && f.Name != plan.ClientClockRate {
+			continue // the traffic's
+		}
+		step := &plan.Step{Fault: f.Name, Rate: 1, By: ms, Reply: "LOADING"}
+		_, err := sim.Begin(step, 1)
+		require.Equal(t, errors.Is(err, cluster.ErrCannot), sim.Can(f.Name) != nil, f.Name)
+	}
+	require.ErrorIs(t, sim.Can(plan.Cut), cluster.ErrCannot)
+}
 
 func TestEveryFaultDoesWhatItSays(t *testing.T) {
 	for fault, want := range map[string]struct {

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/quorumlock/redlock/chaos/scratch"
 )
 
 // Limits of waiting, far above what a server needs on a busy machine.
@@ -36,6 +38,7 @@ type Server struct {
 	config Config
 	port   *port
 	dir    string
+	own    *scratch.Folder // dir, if it is a temporary one
 	log    Tail
 	run    atomic.Pointer[run] // the latest
 
@@ -44,8 +47,8 @@ type Server struct {
 }
 
 // Start runs a server and returns once it answers; ctx bounds that wait. The
-// caller must call Stop; if he is killed first, the process is too, and only a
-// temporary folder stays.
+// caller must call Stop; if he is killed first, the process is too, and what is left
+// is a temporary folder that the next Start removes.
 func Start(ctx context.Context, config Config) (*Server, error) {
 	if err := config.find(); err != nil {
 		return nil, err
@@ -56,7 +59,9 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 		return nil, err
 	}
 	if s.dir == "" {
-		s.dir, err = os.MkdirTemp("", "redlock-server-")
+		if s.own, err = scratch.New(); err == nil {
+			s.dir = s.own.Path()
+		}
 	}
 	if err == nil {
 		err = s.launch(ctx)
@@ -193,8 +198,8 @@ func (s *Server) Stop() error {
 	s.stopped = true
 	err := s.run.Load().terminate()
 	s.port.release()
-	if s.config.Dir == "" && s.dir != "" {
-		err = errors.Join(err, os.RemoveAll(s.dir))
+	if s.own != nil {
+		err = errors.Join(err, s.own.Remove())
 	}
 	return err
 }
