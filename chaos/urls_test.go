@@ -186,3 +186,18 @@ func TestMastersThatCannotBeUsedAreNamed(t *testing.T) {
 	require.NoError(t, servers[1].Kill())
 	require.Contains(t, run(slices.Concat(urls[:2], urls[3:4])...), "master 2 ("+servers[1].Addr())
 }
+
+func TestTheMatrixNamesWhatABackendCannotDo(t *testing.T) {
+	process.Need(t)
+	if testing.Short() {
+		t.Skip("takes 10 s")
+	}
+	all := trials
+	t.Cleanup(func() { trials = all })
+	trials = []trial{{"A2 broken: a majority is flushed", "flush-majority"}, {"A0 kept: the same nodes for every client", "calm"}}
+	_, urls := ownMasters(t)
+	status, out := chaos(t, "-backend", "urls", "-urls", strings.Join(urls[:3], ","), "-yes", "-matrix")
+	require.Equal(t, exitAsPromised, status, out)
+	require.Contains(t, out, "flush: not possible on this backend: it would be done to a master that is not ours")
+	require.Contains(t, out, "every line that urls can do is as promised, which is not flush-majority (urls, 3 nodes")
+}

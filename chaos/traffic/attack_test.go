@@ -1,0 +1,61 @@
+package traffic
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/chaos/cluster"
+	"github.com/quorumlock/redlock/chaos/history"
+	"github.com/quorumlock/redlock/chaos/plan"
+)
+
+// A sluggish cluster takes its time to heal, as containers do on a busy machine.
+type sluggish struct {
+	cluster.Cluster
+	heals time.Duration
+}
+
+func (s *sluggish) Begin(*plan.Step, int) (end func(), err error) {
+	return func() { time.Sleep(s.heals) }, nil
+}
+
+// What a plan has one after the other never adds up, however long healing takes;
+// what it has at one time goes on at one time.
+func TestFaultsDoNotPileUpWhereHealingTakesLong(t *testing.T) {
+	const second = time.Second
+	p := &plan.Plan{Length: 20 * second, Steps: []plan.Step{
+		{Fault: plan.Partition, At: 0, For: 19 * second, Nodes: []int{5}}, // beside all others
+		{Fault: plan.Kill, At: second, For: second, Nodes: []int{1, 2}},
+		{Fault: plan.Kill, At: 3 * second, For: second, Nodes: []int{3, 4}},
+		{Fault: plan.Pause, At: 5 * second, For: second, Nodes: []int{1, 2}},
+		{Fault: plan.Flush, At: 18 * second, Nodes: []int{3}},
+	}}
+	for heals, want := range map[time.Duration]string{
+		0:          "partition 0-19s, kill 1-2s, kill 1-2s, kill 3-4s, kill 3-4s, pause 5-6s, pause 5-6s, flush 18-18s, ",
+		4 * second: "partition 0-23s, kill 1-6s, kill 1-6s, kill 7-12s, kill 7-12s, pause 13-18s, pause 13-18s, ", // no time for flush: 12 s late
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			log := history.NewRecorder(func() time.Duration { return time.Since(start) })
+			r := &run{cluster: &sluggish{heals: heals}, log: log, plan: p}
+			require.NoError(t, r.attack(t.Context()))
+			got := ""
+			events := log.Events()
+			for _, e := range events {
+				if e.Kind != history.Fault {
+					continue
+				}
+				for _, end := range events {
+					if end.Kind == history.Heal && end.Node == e.Node && end.Fault == e.Fault {
+						got += fmt.Sprintf("%s %.0f-%.0fs, ", e.Fault, e.At.Seconds(), end.At.Seconds())
+					}
+				}
+			}
+			require.Equal(t, want, got)
+		})
+	}
+}
