@@ -51,7 +51,7 @@ func ask(n redlock.Node, op redlock.Op, value string, ttl time.Duration) redlock
 func value(client int) string { return fmt.Sprintf("%040d/%s", client, history.Owner(client)) }
 
 func TestASimulationSaysWhichFaultItCannotDo(t *testing.T) {
-	sim, _ := newSim(&plan.Plan{Nodes: 1, Clients: 1})
+	sim, _ := newSim(t, &plan.Plan{Nodes: 1, Clients: 1})
 	for _, f := range plan.Faults {
 		if f.OfClients && f.Name != plan.ClientClockJump && f.Name != plan.ClientClockRate {
 			continue // the traffic's
