@@ -121,6 +121,10 @@ func (s *settings) try(ctx context.Context, backend string, t trial, seeds int) 
 	judged := check.Judge(h, check.Floors(p.Floors))
 	line.Grants, line.Overlaps, line.LostUpdates = judged.Stats.Grants, judged.Stats.Overlaps, judged.Stats.Damage.Lost
 	line.Verdict = shown(judged.Verdict)
+	if !judged.Verdict.OK() {
+		fmt.Fprintf(s.err, "plan %s: %s: %s\nagain: go run ./chaos -backend %s%s -nodes %d -plan %s -seed %d\n",
+			t.plan, judged.Verdict, judged.Why, backend, s.backendFlags(), s.nodes, t.plan, s.seed)
+	}
 	return line, exitOf(judged.Verdict), nil
 }
 
