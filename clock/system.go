@@ -23,36 +23,40 @@ const suspendStep = time.Millisecond
 // time, exactly.
 func System() Clock {
 	start := time.Now()
+	ask := func() time.Duration { return suspendedSince(start) }
 	if start == start.Round(0) { //nolint:staticcheck // Equal would not see what == sees: no monotonic reading, so a bubble's time
-		return newSystem(suspended)
+		ask = suspended
 	}
-	return newSystem(func() time.Duration { return suspendedSince(start) })
+	w := watch{start: start, ask: ask}
+	return newSystem(w.suspended)
 }
 
 type system struct {
 	start     time.Time
-	suspended func() time.Duration
+	suspended func(now time.Time) time.Duration
 	slept     time.Duration // what suspended said at the start
 	extra     atomic.Int64  // suspended since then; only ever grows
 }
 
-func newSystem(suspended func() time.Duration) *system {
-	s := &system{start: time.Now(), suspended: suspended, slept: suspended()}
+func newSystem(suspended func(now time.Time) time.Duration) *system {
+	start := time.Now()
+	s := &system{start: start, suspended: suspended, slept: suspended(start)}
 	// A reading is too small by the pause in its middle. Too small a start
 	// would make every later, better reading look like a suspend, so take the
 	// best of a few.
 	for range 3 {
-		s.slept = max(s.slept, suspended())
+		s.slept = max(s.slept, suspended(time.Now()))
 	}
 	return s
 }
 
 func (s *system) Now() time.Duration {
+	now := time.Now()
 	extra := time.Duration(s.extra.Load())
-	if slept := s.suspended() - s.slept; slept-extra > suspendStep {
+	if slept := s.suspended(now) - s.slept; slept-extra > suspendStep {
 		extra = s.advance(slept)
 	}
-	return time.Since(s.start) + extra
+	return now.Sub(s.start) + extra
 }
 
 // advance raises extra to slept, and returns what it is afterwards: another

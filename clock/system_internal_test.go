@@ -33,7 +33,7 @@ func moveWall(t time.Time, d time.Duration) time.Time {
 // (No bubble here: its times have no monotonic reading.)
 func TestSettingTheWallClockChangesNothing(t *testing.T) {
 	for _, moved := range []time.Duration{5 * time.Hour, -5 * time.Hour} {
-		s := newSystem(suspended)
+		s := newSystem(func(time.Time) time.Duration { return suspended() })
 		start, before := s.start, s.Now()
 		s.start = moveWall(start, moved)
 		equal(t, moved, s.start.Round(0).Sub(start.Round(0)))
@@ -48,7 +48,7 @@ func TestSettingTheWallClockChangesNothing(t *testing.T) {
 func TestASuspendMovesSystemByItsLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slept := time.Minute // before System was made: not its business
-		s := newSystem(func() time.Duration { return slept })
+		s := newSystem(func(time.Time) time.Duration { return slept })
 		time.Sleep(time.Second)
 		equal(t, time.Second, s.Now())
 
@@ -65,7 +65,7 @@ func TestASuspendMovesSystemByItsLength(t *testing.T) {
 func TestSystemDoesNotSeeJitterBelowAMillisecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slept := time.Duration(0)
-		s := newSystem(func() time.Duration { return slept })
+		s := newSystem(func(time.Time) time.Duration { return slept })
 		for _, slept = range []time.Duration{time.Microsecond, -time.Second, time.Millisecond - 1, time.Millisecond} {
 			equal(t, 0, s.Now())
 		}
@@ -79,7 +79,7 @@ func TestSystemDoesNotSeeJitterBelowAMillisecond(t *testing.T) {
 func TestSuspendsTooShortToSeeAddUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slept := time.Duration(0)
-		s := newSystem(func() time.Duration { return slept })
+		s := newSystem(func(time.Time) time.Duration { return slept })
 		for range 1000 {
 			slept += 600 * time.Microsecond
 			if off := slept - s.Now(); off.Abs() > time.Millisecond {
@@ -92,7 +92,7 @@ func TestSuspendsTooShortToSeeAddUp(t *testing.T) {
 func TestASmallerSuspendReadingDoesNotTakeSystemBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slept := time.Duration(0)
-		s := newSystem(func() time.Duration { return slept })
+		s := newSystem(func(time.Time) time.Duration { return slept })
 		slept = 3 * time.Second
 		equal(t, 3*time.Second, s.Now())
 		for _, slept = range []time.Duration{3*time.Second - 1, time.Second, 0, -time.Hour} {
@@ -106,7 +106,7 @@ func TestASmallerSuspendReadingDoesNotTakeSystemBack(t *testing.T) {
 func TestAPoorFirstReadingDoesNotLookLikeASuspendLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		readings := 0
-		s := newSystem(func() time.Duration {
+		s := newSystem(func(time.Time) time.Duration {
 			readings++
 			if readings == 1 {
 				return time.Minute - 20*time.Millisecond
@@ -119,7 +119,7 @@ func TestAPoorFirstReadingDoesNotLookLikeASuspendLater(t *testing.T) {
 
 func TestConcurrentReadersNeverSeeSystemGoBackOverSuspends(t *testing.T) {
 	var slept atomic.Int64
-	s := newSystem(func() time.Duration {
+	s := newSystem(func(time.Time) time.Duration {
 		// The machine is suspended all the time, each reading is too small.
 		now := time.Duration(slept.Add(int64(300 * time.Microsecond)))
 		return now - now%7*time.Millisecond
