@@ -39,8 +39,8 @@ type Cluster interface {
 	Begin(s *plan.Step, target int) (end func(), err error)
 
 	// Inspect records Found for every key on every node that can be asked,
-	// under any of the names.
-	Inspect(ctx context.Context, names []string)
+	// under any of the names, and returns what it recorded.
+	Inspect(ctx context.Context, names []string) (found []history.Event)
 
 	// Close ends everything.
 	Close() error

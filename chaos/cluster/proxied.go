@@ -347,7 +347,7 @@ func (c *proxied) strobe(server server, by time.Duration) (end func()) {
 
 // Inspect implements [Cluster]. It also measures the clocks, as was done when the
 // cluster was made: that those ran true which nothing turned is an assumption, too.
-func (c *proxied) Inspect(_ context.Context, names []string) {
+func (c *proxied) Inspect(_ context.Context, names []string) (found []history.Event) {
 	for i, server := range c.servers {
 		c.measure(i + 1)
 		for _, name := range names {
@@ -359,9 +359,12 @@ func (c *proxied) Inspect(_ context.Context, names []string) {
 			if ttl >= 0 {
 				until = c.Log.Now() + ttl
 			}
-			c.Log.Add(keyEvent(history.Found, i+1, name, value, until))
+			e := keyEvent(history.Found, i+1, name, value, until)
+			c.Log.Add(e)
+			found = append(found, e)
 		}
 	}
+	return found
 }
 
 // Close implements [Cluster].

@@ -287,7 +287,7 @@ func (c *Sim) announce(n *simNode) {
 }
 
 // Inspect implements [Cluster]. A simulated node can always be looked into.
-func (c *Sim) Inspect(_ context.Context, names []string) {
+func (c *Sim) Inspect(_ context.Context, names []string) (found []history.Event) {
 	for _, n := range c.nodes {
 		for _, name := range names {
 			if value, left, ok := n.store.Get(name); ok {
@@ -295,10 +295,13 @@ func (c *Sim) Inspect(_ context.Context, names []string) {
 				if left >= 0 {
 					until = c.Log.Now() + divide(left, n.rate)
 				}
-				c.Log.Add(keyEvent(history.Found, n.number, name, value, until))
+				e := keyEvent(history.Found, n.number, name, value, until)
+				c.Log.Add(e)
+				found = append(found, e)
 			}
 		}
 	}
+	return found
 }
 
 // Close implements [Cluster]. It must be called once.

@@ -225,7 +225,7 @@ func slack(seed uint64, nodes int) Plan {
 	// more than A2 allows.
 	forgetful := Dice(seed).ForText(p.Name).minority(&p)
 	for at := 500 * time.Millisecond; at < p.Length; at += 600 * time.Millisecond {
-		p.Steps = append(p.Steps, Step{Fault: Flush, At: at, Nodes: forgetful})
+		p.Steps = append(p.Steps, Step{Fault: Flush, At: at, Nodes: forgetful, IfHeld: true})
 	}
 	return p
 }

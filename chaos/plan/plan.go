@@ -123,6 +123,10 @@ type Step struct {
 	By      time.Duration `json:"by,omitempty"`      // of clock-jump and clock-strobe: how far; of slow: how much later
 	Rate    float64       `json:"rate,omitempty"`    // of clock-rate: against true time
 	Reply   string        `json:"reply,omitempty"`   // of error-reply: a code
+
+	// IfHeld leaves the step out unless all nodes that it spares have one
+	// holder's keys: then it takes from him no more than what A2 leaves over.
+	IfHeld bool `json:"if_held,omitempty"`
 }
 
 // IsReliable reports whether the network loses, doubles or delays nothing by

@@ -3,6 +3,7 @@ package traffic
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,6 +36,9 @@ func (r *run) attack(ctx context.Context) error {
 			}
 			at := s.At + r.late(ends, s)
 			if at > s.At && at >= r.plan.Length {
+				return nil
+			}
+			if s.IfHeld && (wait(ctx, start+at-r.log.Now()) != nil || !r.isHeldBesides(ctx, s)) {
 				return nil
 			}
 			var struck sync.WaitGroup
@@ -72,6 +76,23 @@ func (r *run) late(ends []ending, s *plan.Step) (late time.Duration) {
 		}
 	}
 	return late
+}
+
+// isHeldBesides reports whether one holder has each name's key on all nodes that
+// the step spares.
+func (r *run) isHeldBesides(ctx context.Context, s *plan.Step) bool {
+	type key struct{ name, token string }
+	nodes, held := map[key]int{}, map[string]bool{}
+	for _, e := range r.cluster.Inspect(ctx, r.names()) {
+		if slices.Contains(s.Nodes, e.Node) {
+			continue
+		}
+		k := key{e.Name, e.Token}
+		if nodes[k]++; nodes[k] == r.plan.Nodes-len(s.Nodes) {
+			held[e.Name] = true
+		}
+	}
+	return len(held) == r.plan.Names
 }
 
 // targets returns what the step strikes, each by itself.

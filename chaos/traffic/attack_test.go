@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -17,7 +18,10 @@ import (
 type sluggish struct {
 	cluster.Cluster
 	heals time.Duration
+	found []history.Event
 }
+
+func (s *sluggish) Inspect(context.Context, []string) []history.Event { return s.found }
 
 func (s *sluggish) Begin(*plan.Step, int) (end func(), err error) {
 	return func() { time.Sleep(s.heals) }, nil
@@ -56,6 +60,40 @@ func TestFaultsDoNotPileUpWhereHealingTakesLong(t *testing.T) {
 				}
 			}
 			require.Equal(t, want, got)
+		})
+	}
+}
+
+// A step that takes what A2 leaves over strikes only where it takes no more.
+func TestAStepForAHeldLockStrikesOnlyWhenTheOtherNodesHaveIt(t *testing.T) {
+	found := func(token string, nodes ...int) (events []history.Event) {
+		for _, n := range nodes {
+			events = append(events, history.Event{Kind: history.Found, Name: nameOf(1), Token: token, Node: n})
+		}
+		return events
+	}
+	p := &plan.Plan{Length: time.Second, Nodes: 5, Names: 1, Steps: []plan.Step{
+		{Fault: plan.Flush, At: 100 * time.Millisecond, Nodes: []int{1, 4}, IfHeld: true},
+	}}
+	for _, test := range []struct {
+		what  string
+		found []history.Event
+		want  int
+	}{
+		{"all have it", found("a", 1, 2, 3, 4, 5), 2},
+		{"those that are spared have it", found("a", 2, 3, 5), 2},
+		{"one of these has not", found("a", 1, 2, 4, 5), 0},
+		{"one of these has another's", append(found("a", 1, 2, 3, 4), found("b", 5)...), 0},
+		{"nobody holds it", nil, 0},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				log := history.NewRecorder(func() time.Duration { return time.Since(start) })
+				r := &run{cluster: &sluggish{found: test.found}, log: log, plan: p}
+				require.NoError(t, r.attack(t.Context()))
+				require.Equal(t, test.want, log.Counts()[history.Fault])
+			})
 		})
 	}
 }
