@@ -7,27 +7,34 @@ import (
 )
 
 // An agenda does what is due, in the order of time, and at one time in the order
-// of entry, in a goroutine of its own, which Close ends. (A timer each would do,
+// of entry, in a goroutine of its own, which close ends. (A timer each would do,
 // but with a goroutine each, whose stack has to grow first: a quarter of a
 // simulation's cost.) What is due must not wait for time to pass. The zero value
 // is not ready: use newAgenda.
 type agenda struct {
-	timer *time.Timer // what the goroutine waits for
-	over  chan struct{}
+	timer *time.Timer   // what the goroutine waits for
+	ended chan struct{} // closed when it has
 
 	mu      sync.Mutex
 	entries entries // guarded by mu: the next first
 	made    int     // guarded by mu
+	over    bool    // guarded by mu: nothing more is done
 }
 
 func newAgenda() *agenda {
-	a := &agenda{timer: time.NewTimer(time.Hour), over: make(chan struct{})}
+	a := &agenda{timer: time.NewTimer(time.Hour), ended: make(chan struct{})}
 	go a.run()
 	return a
 }
 
-// close ends the agenda: nothing more is done. It must be called once.
-func (a *agenda) close() { close(a.over) }
+// close ends the agenda and waits for that.
+func (a *agenda) close() {
+	a.mu.Lock()
+	a.over = true
+	a.timer.Reset(0)
+	a.mu.Unlock()
+	<-a.ended
+}
 
 type entry struct {
 	at     time.Duration // the bubble's
@@ -48,30 +55,31 @@ func (a *agenda) after(d time.Duration, do func()) {
 }
 
 func (a *agenda) run() {
+	defer close(a.ended)
 	for {
-		select {
-		case <-a.over:
-			return
-		case <-a.timer.C:
-		}
-		for do := a.next(); do != nil; do = a.next() {
+		<-a.timer.C
+		do, over := a.next()
+		for ; do != nil; do, over = a.next() {
 			do()
+		}
+		if over {
+			return
 		}
 	}
 }
 
 // next takes what is due. If nothing is it sets the timer for what comes next.
-func (a *agenda) next() (do func()) {
+func (a *agenda) next() (do func(), over bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.entries) == 0 {
-		return nil
+	if a.over || len(a.entries) == 0 {
+		return nil, a.over
 	}
 	if wait := a.entries[0].at - (bubble{}).Now(); wait > 0 {
 		a.timer.Reset(wait)
-		return nil
+		return nil, false
 	}
-	return heap.Pop(&a.entries).(*entry).do
+	return heap.Pop(&a.entries).(*entry).do, false
 }
 
 // entries are a heap.

@@ -304,7 +304,7 @@ func (c *Sim) Inspect(_ context.Context, names []string) (found []history.Event)
 	return found
 }
 
-// Close implements [Cluster]. It must be called once.
+// Close implements [Cluster].
 func (c *Sim) Close() error {
 	c.agenda.close()
 	return nil

@@ -63,7 +63,8 @@ type simMessage struct {
 	command redlock.Command // a copy: the request is over before the last copy arrives
 	dice    plan.Dice
 	conn    *simConn
-	limit   time.Duration // true time: when its time is over
+	limit   time.Duration  // true time: when its time is over
+	answer  redlock.Answer // on its way back
 }
 
 func (l *simLink) String() string { return l.node.store.String() }
@@ -333,14 +334,15 @@ func (m *simMessage) carryOutLocked(copied bool) {
 	if n.slow > 0 {
 		n.showsLocked(l.sim, plan.Slow)
 	}
+	m.answer = answer
 	now := l.sim.Log.Now()
 	delay := m.drawn("back").In(network.Delay) + n.slow
 	m.conn.toClient = max(now+delay, m.conn.toClient+time.Nanosecond)
-	l.sim.agenda.after(m.conn.toClient-now, func() { m.reply(answer) })
+	l.sim.agenda.after(m.conn.toClient-now, m.reply)
 }
 
 // reply is the reply's arrival at the client.
-func (m *simMessage) reply(a redlock.Answer) {
+func (m *simMessage) reply() {
 	l := m.link
 	l.sim.mu.Lock()
 	if l.conn != m.conn {
@@ -355,7 +357,7 @@ func (m *simMessage) reply(a redlock.Answer) {
 	}
 	l.flushLocked()
 	l.sim.mu.Unlock()
-	m.request.Answer(a)
+	m.request.Answer(m.answer)
 }
 
 // execute carries a command out and records what it changed. sim.mu is held.

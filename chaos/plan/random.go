@@ -31,7 +31,7 @@ func Random(seed uint64, nodes int) Plan {
 		Stagger: Span{0, 30 * time.Millisecond},
 	}
 	// The more contend, the sooner there is enough of it.
-	longest := 1050*time.Millisecond - 50*time.Millisecond*time.Duration(p.Clients*p.Traffic.Workers)
+	longest := 950*time.Millisecond - 45*time.Millisecond*time.Duration(p.Clients*p.Traffic.Workers)
 	p.Length = d.ForText("length").In(Span{500 * time.Millisecond, longest})
 	p.Network = Network{Delay: Span{100 * time.Microsecond, d.ForText("delay").In(Span{time.Millisecond, 12 * time.Millisecond})}}
 	if d.ForText("lossy").Chance(0.7) {

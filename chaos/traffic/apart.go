@@ -186,6 +186,7 @@ func (p *remote) hear(m *message) {
 func (p *remote) see(e history.Event) {
 	e.Client = p.number
 	p.run.apart.log.Put(e)
+	p.run.healed.follow(&e)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch e.Kind {
@@ -194,7 +195,7 @@ func (p *remote) see(e history.Event) {
 	case history.Holds:
 		if !p.held[e.Token] {
 			p.held[e.Token] = true
-			p.run.healed.granted(e.Name, e.Call, int(p.run.attempts.Load()))
+			p.run.healed.granted(e.Name, int(p.run.attempts.Load()))
 		}
 	case history.Release, history.Lost:
 		delete(p.held, e.Token)
@@ -274,7 +275,7 @@ func (p *remote) crash() error {
 		return err
 	}
 	<-p.ended
-	p.run.log.Add(history.Event{Kind: history.Crash, Client: p.number})
+	p.run.crashed(p.number)
 	return nil
 }
 

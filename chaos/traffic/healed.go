@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quorumlock/redlock/chaos/history"
 	"github.com/quorumlock/redlock/chaos/plan"
 )
 
@@ -14,14 +15,23 @@ type healed struct {
 	floors plan.Floors
 
 	mu      sync.Mutex
-	missing map[string]bool // names not granted since; nil: not healed yet; guarded by mu
-	grants  int             // in the whole run; guarded by mu
-	calls   int             // as far as grants show; guarded by mu
-	enough  chan struct{}   // closed when it is
-	isOver  bool            // enough is closed; guarded by mu
+	missing   map[string]bool // names not granted since; nil: not healed yet; guarded by mu
+	grants    int             // in the whole run; guarded by mu
+	claims    map[claim]int   // calls under way, and locks; guarded by mu
+	contended int             // calls that found a claim of another client; guarded by mu
+	enough    chan struct{}   // closed when it is
+	isOver    bool            // enough is closed; guarded by mu
 }
 
-func newHealed(f plan.Floors) *healed { return &healed{floors: f, enough: make(chan struct{})} }
+// A claim is what a client has to a name.
+type claim struct {
+	client int
+	name   string
+}
+
+func newHealed(f plan.Floors) *healed {
+	return &healed{floors: f, claims: map[claim]int{}, enough: make(chan struct{})}
+}
 
 func (h *healed) begin(names []string) {
 	h.mu.Lock()
@@ -32,18 +42,41 @@ func (h *healed) begin(names []string) {
 	}
 }
 
-// granted takes note of a grant, of call number call, after so many attempts.
-func (h *healed) granted(name string, call, attempts int) {
+// follow takes note of what a client did.
+func (h *healed) follow(e *history.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	its := claim{e.Client, e.Name}
+	switch e.Kind {
+	case history.Begin:
+		for c, n := range h.claims {
+			if n > 0 && c.name == its.name && c.client != its.client {
+				h.contended++
+				break
+			}
+		}
+		h.claims[its]++
+	case history.Failed, history.Release, history.Lost:
+		h.claims[its]--
+	case history.Crash:
+		for c := range h.claims {
+			if c.client == its.client {
+				delete(h.claims, c)
+			}
+		}
+	}
+}
+
+// granted takes note of a grant, after so many attempts.
+func (h *healed) granted(name string, attempts int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.grants++
-	h.calls = max(h.calls, call)
 	if h.missing == nil || h.isOver {
 		return
 	}
 	delete(h.missing, name)
-	// Nearly every call is contended where many ask for few names.
-	if len(h.missing) == 0 && h.grants >= h.floors.Grants && attempts >= h.floors.Attempts && h.calls >= 3*h.floors.Contended {
+	if len(h.missing) == 0 && h.grants >= h.floors.Grants && attempts >= h.floors.Attempts && h.contended >= h.floors.Contended {
 		close(h.enough)
 		h.isOver = true
 	}

@@ -100,7 +100,7 @@ func (p *process) turned(turn) error {
 func (p *process) crash() error {
 	p.mu.Lock()
 	p.dead = true
-	p.run.log.Add(history.Event{Kind: history.Crash, Client: p.number})
+	p.run.crashed(p.number)
 	p.mu.Unlock()
 	p.cancel()
 	_ = p.client.Close()
@@ -118,6 +118,7 @@ func (p *process) recordLocked(e history.Event) {
 	if !p.dead {
 		e.Client = p.number
 		p.run.log.Add(e)
+		p.run.healed.follow(&e)
 	}
 }
 
@@ -129,7 +130,7 @@ func (p *process) granted(lock *redlock.Lock, call int) *heldLock {
 	defer p.mu.Unlock()
 	p.holds[lock.Token()], p.named[lock.Name()] = h, h
 	p.announceLocked(h, now, remaining)
-	p.run.healed.granted(lock.Name(), call, int(p.run.attempts.Load()))
+	p.run.healed.granted(lock.Name(), int(p.run.attempts.Load()))
 	return h
 }
 

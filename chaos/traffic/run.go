@@ -180,6 +180,13 @@ func (r *run) beginAll() error {
 	return nil
 }
 
+// crashed records the crash of a client's process.
+func (r *run) crashed(client int) {
+	e := history.Event{Kind: history.Crash, Client: client}
+	r.log.Add(e)
+	r.healed.follow(&e)
+}
+
 // names are those of the locks.
 func (r *run) names() []string {
 	names := make([]string, r.plan.Names)
