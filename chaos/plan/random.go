@@ -50,15 +50,22 @@ func Random(seed uint64, nodes int) Plan {
 	if d.ForText("margin").Chance(0.5) {
 		p.StopMargin = 1 // holders believe to the very end
 	}
-	p.Steps = d.ForText("steps").steps(&p)
+	steps := d.ForText("steps")
+	p.Steps = steps.onNodes(&p)
+	for len(p.Steps) < 3 { // one may meet nobody
+		p.Length += 100 * time.Millisecond
+		p.Steps = steps.onNodes(&p)
+	}
+	p.Steps = append(p.Steps, steps.crashes(&p)...)
 	p.Floors = Floors{Attempts: 50, Grants: 5, Contended: 10, Faults: 2, Healed: 1}
 	return p
 }
 
-// steps draws faults: of nodes one after the other, of a minority each, and of
-// clients at any time.
-func (d Dice) steps(p *Plan) (steps []Step) {
-	const gap = time.Millisecond
+// gap is between two faults, and between the last one and the end.
+const gap = time.Millisecond
+
+// onNodes draws faults of nodes, of a minority each, one after the other.
+func (d Dice) onNodes(p *Plan) (steps []Step) {
 	spans := Span{20 * time.Millisecond, 200 * time.Millisecond}
 	// On the slowest clock the longest TTL takes longer.
 	late := p.MaxTTL() + p.MaxTTL()/50 + 10*time.Millisecond
@@ -77,6 +84,11 @@ func (d Dice) steps(p *Plan) (steps []Step) {
 		steps = append(steps, s)
 		at += s.For + gap + one.ForText("gap").In(Span{0, 30 * time.Millisecond})
 	}
+	return steps
+}
+
+// crashes draws crashes of clients, at any time.
+func (d Dice) crashes(p *Plan) (steps []Step) {
 	for i := range d.ForText("crashes").Int(3) {
 		one := d.ForText("crash").For(uint64(i))
 		steps = append(steps, Step{
