@@ -16,7 +16,7 @@ import (
 func long(events int) *history.History {
 	h := &history.History{Header: history.Header{
 		Format: history.Format, Class: history.InModel, Nodes: 5, Quorum: 3, Clients: 16, Drift: 0.01,
-		MaxTTL: time.Second, Bound: 500 * time.Millisecond, Timeout: 50 * time.Millisecond, Exact: true, Watched: true, Reliable: true,
+		MaxTTL: time.Second, Bound: 500 * time.Millisecond, Timeout: 50 * time.Millisecond, Clean: 1050 * time.Millisecond, Exact: true, Watched: true, Reliable: true,
 	}}
 	at := time.Duration(0)
 	add := func(e history.Event) {

@@ -25,7 +25,7 @@ type Dirt struct {
 //     last thing that can have set a key: Calm, the end of the last fault (which
 //     may have delivered a SET), the last crash (which nobody undoes), and where
 //     it was watched, the last time that the node set that key;
-//   - and, far earlier, within NodeTimeout + 1 s after Calm, by which a node that
+//   - and, far earlier, within Header.Clean after Calm, by which a node that
 //     answers has been asked to undo what it did. This is judged where the
 //     history can tell that nodes answered and that nothing could come late: the
 //     network is reliable but for faults, and the last of them and the last crash
@@ -91,7 +91,7 @@ func (x *index) orphanLimit() (at time.Duration, strict bool) {
 	expired := x.lease() + 1 // in the instant of its end a key may still be seen
 	trouble := x.lastTrouble()
 	if x.h.Reliable && trouble+x.lease() < x.calm {
-		return x.calm + min(x.h.Timeout+time.Second, expired), true
+		return x.calm + min(x.h.Clean, expired), true
 	}
 	return max(x.calm, trouble) + expired, false
 }

@@ -35,7 +35,7 @@ func random(seed uint64) *history.History {
 	r := &teller{Rand: rand.New(rand.NewPCG(seed, 1)), versions: map[string]int{}}
 	r.h = &history.History{Header: history.Header{
 		Format: history.Format, Class: r.one(history.InModel, history.Slack, history.OutOfModel), Clients: 3, Nodes: 3, Quorum: 2,
-		Drift: float64(r.IntN(2)) / 5, MaxTTL: tick * 5, Bound: r.ticks(4), Timeout: r.ticks(2),
+		Drift: float64(r.IntN(2)) / 5, MaxTTL: tick * 5, Bound: r.ticks(4), Timeout: r.ticks(2), Clean: r.ticks(2) + time.Second,
 		Exact: true, Watched: r.chance(50), Reliable: r.chance(60),
 	}}
 	pace, many := r.IntN(4), 5+r.IntN(35)

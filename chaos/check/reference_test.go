@@ -581,7 +581,7 @@ func (h slow) dirt() (orphans, foreign, withoutTTL []string) {
 			}
 			late := e.At > gone
 			if h.Reliable && calm > trouble+h.lease() {
-				late = e.At > calm+h.lease() || e.At >= calm+h.Timeout+time.Second
+				late = e.At > calm+h.lease() || e.At >= calm+h.Clean
 			}
 			if late && !held {
 				orphans = append(orphans, found(e.Name, e.At, max(e.At, e.Until)))

@@ -26,7 +26,7 @@ func tell() *story {
 		name: "job", calls: map[int]int{},
 		History: history.History{Header: history.Header{
 			Format: history.Format, Class: history.InModel, Nodes: 5, Quorum: 3, Clients: 3, Drift: 0.01,
-			MaxTTL: time.Second, Bound: 500 * time.Millisecond, Timeout: 50 * time.Millisecond, Exact: true,
+			MaxTTL: time.Second, Bound: 500 * time.Millisecond, Timeout: 50 * time.Millisecond, Clean: 1050 * time.Millisecond, Exact: true,
 		}},
 	}
 }

@@ -42,6 +42,7 @@ type Header struct {
 	Drift    float64         `json:"drift"`               // the drift factor of the clients
 	MaxTTL   time.Duration   `json:"max_ttl"`             // the longest in use
 	Bound    time.Duration   `json:"bound"`               // within which a healed run grants, beyond the TTL
+	Clean    time.Duration   `json:"clean"`               // within which a node that answers is rid of what attempts left, after Calm
 	Timeout  time.Duration   `json:"node_timeout"`        // NodeTimeout
 	Exact    bool            `json:"exact,omitempty"`     // no scheduling noise: simulated time
 	Watched  bool            `json:"watched,omitempty"`   // Kept and Deleted are recorded

@@ -65,7 +65,7 @@ func TestStressHealthyPairsLeaveNoOrphan(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		if n%3 == 0 {
-			defer time.AfterFunc(rand.N(8*time.Millisecond), cancel).Stop()
+			defer time.AfterFunc(rand.N(4*time.Millisecond), cancel).Stop()
 		}
 		start := time.Now()
 		lock, err := client.TryAcquire(ctx, fmt.Sprint("pair ", n), time.Minute)

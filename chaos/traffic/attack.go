@@ -19,7 +19,8 @@ import (
 // machine it takes seconds until a container runs again. What the plan has one
 // after the other must stay so, or faults of minorities would add up to one of a
 // majority. So a step is put off by as much as those that should have ended before
-// it are late, and left out if the plan's time is over by then.
+// it are late. If that makes the attack patience times as long as planned, the rest
+// is left out.
 func (r *run) attack(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return wait(ctx, r.plan.Length) })
@@ -35,7 +36,7 @@ func (r *run) attack(ctx context.Context) error {
 				return nil // the attack is broken off
 			}
 			at := s.At + r.late(ends, s)
-			if at > s.At && at >= r.plan.Length {
+			if at > s.At && at >= patience*r.plan.Length {
 				return nil
 			}
 			if s.IfHeld && (wait(ctx, start+at-r.log.Now()) != nil || !r.isHeldBesides(ctx, s)) {
@@ -58,6 +59,8 @@ func (r *run) attack(ctx context.Context) error {
 	}
 	return g.Wait()
 }
+
+const patience = 4
 
 // An ending is that of a step.
 type ending struct {

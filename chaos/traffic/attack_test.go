@@ -39,8 +39,9 @@ func TestFaultsDoNotPileUpWhereHealingTakesLong(t *testing.T) {
 		{Fault: plan.Flush, At: 18 * second, Nodes: []int{3}},
 	}}
 	for heals, want := range map[time.Duration]string{
-		0:          "partition 0-19s, kill 1-2s, kill 1-2s, kill 3-4s, kill 3-4s, pause 5-6s, pause 5-6s, flush 18-18s, ",
-		4 * second: "partition 0-23s, kill 1-6s, kill 1-6s, kill 7-12s, kill 7-12s, pause 13-18s, pause 13-18s, ", // no time for flush: 12 s late
+		0:           "partition 0-19s, kill 1-2s, kill 1-2s, kill 3-4s, kill 3-4s, pause 5-6s, pause 5-6s, flush 18-18s, ",
+		4 * second:  "partition 0-23s, kill 1-6s, kill 1-6s, kill 7-12s, kill 7-12s, pause 13-18s, pause 13-18s, flush 30-34s, ",
+		40 * second: "partition 0-59s, kill 1-42s, kill 1-42s, kill 43-84s, kill 43-84s, ", // the rest would be 80 s late
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()

@@ -14,7 +14,7 @@ import (
 type healed struct {
 	floors plan.Floors
 
-	mu      sync.Mutex
+	mu        sync.Mutex
 	missing   map[string]bool // names not granted since; nil: not healed yet; guarded by mu
 	grants    int             // in the whole run; guarded by mu
 	claims    map[claim]int   // calls under way, and locks; guarded by mu

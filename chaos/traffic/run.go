@@ -24,11 +24,14 @@ type run struct {
 	cluster cluster.Cluster
 	log     journal
 	options redlock.Options
-	store   cells
-	gates   []gate // by client
-	apart   *apart // how clients become processes of their own; nil: they do not
-	failed  func(error)
-	hands   []chan struct{} // by client: full while a fault of its process begins
+
+	simulated bool
+
+	store  cells
+	gates  []gate // by client
+	apart  *apart // how clients become processes of their own; nil: they do not
+	failed func(error)
+	hands  []chan struct{} // by client: full while a fault of its process begins
 
 	// What is of this round. It changes only while no worker works.
 	plan   *plan.Plan
@@ -125,7 +128,7 @@ func Run(ctx context.Context, s cluster.Setup, c cluster.Cluster) (*history.Hist
 func newRun(ctx context.Context, s cluster.Setup, c cluster.Cluster) (context.Context, *run, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &run{
-		cluster: c, log: s.Log, options: Options(),
+		cluster: c, log: s.Log, options: Options(), simulated: s.Simulated,
 		store: &store{log: s.Log, versions: map[string]int{}},
 		gates: make([]gate, s.Plan.Clients), births: make([]int, s.Plan.Clients),
 		failed: func(err error) {
@@ -210,7 +213,7 @@ func (r *run) attackAndHeal(ctx context.Context) error {
 // calm returns when every key must be gone.
 func (r *run) calm(ctx context.Context) error {
 	r.log.Add(history.Event{Kind: history.Calm})
-	for _, d := range []time.Duration{r.options.NodeTimeout + time.Second, r.keyLife()} {
+	for _, d := range []time.Duration{r.clean(), r.keyLife()} {
 		if err := wait(ctx, d); err != nil {
 			return err
 		}
@@ -239,16 +242,32 @@ func (r *run) header() history.Header {
 	return history.Header{
 		Format: history.Format, Plan: r.plan.Name, Class: string(r.plan.Class), Expect: r.plan.Expect, Seed: r.seed,
 		Nodes: r.plan.Nodes, Quorum: r.plan.Quorum(), Clients: r.plan.Clients, Length: r.plan.Length,
-		Attempts: int(r.attempts.Load()), Drift: redlock.DefaultDrift.Factor, MaxTTL: r.plan.MaxTTL(), Bound: r.bound(), Timeout: r.options.NodeTimeout,
+		Attempts: int(r.attempts.Load()), Drift: redlock.DefaultDrift.Factor, MaxTTL: r.plan.MaxTTL(),
+		Bound: r.bound(), Clean: r.clean(), Timeout: r.options.NodeTimeout,
 		Reliable: r.plan.Network.IsReliable(), Prompt: r.plan.IsPrompt(),
 		PlanData: data,
 	}
 }
 
 // bound is within which a grant must come when nothing stands in its way but
-// other clients.
+// other clients. Real machines may have something else to do, so that nodes do not
+// answer in time though no fault strikes them: there it is three times as long.
 func (r *run) bound() time.Duration {
-	return 2*r.options.RetryMax + 8*r.options.NodeTimeout + r.plan.Traffic.Hold.Max + r.plan.Traffic.Think.Max + r.plan.Traffic.Beat
+	d := 2*r.options.RetryMax + 8*r.options.NodeTimeout
+	if !r.simulated {
+		d *= 3
+	}
+	return d + r.plan.Traffic.Hold.Max + r.plan.Traffic.Think.Max + r.plan.Traffic.Beat
+}
+
+// clean is within which a node that answers is rid of what attempts left; for the
+// same reason twice as long on real machines.
+func (r *run) clean() time.Duration {
+	d := r.options.NodeTimeout + time.Second
+	if !r.simulated {
+		d *= 2
+	}
+	return d
 }
 
 // keyLife is how long a key may live on the slowest clock, also one that arrives
