@@ -36,7 +36,7 @@ func parse(args []string, out, errs io.Writer) (s *settings, status int, done bo
 	}
 	var pattern string
 	flags.StringVar(&pattern, "run", "", "only mutants whose name matches this regular `expression`")
-	flags.IntVar(&s.seeds, "seeds", 60, "how many seeds of each plan a mutant must survive to count as a survivor")
+	flags.IntVar(&s.seeds, "seeds", 240, "how many seeds of each plan a mutant must survive to count as a survivor")
 	flags.IntVar(&s.parallel, "parallel", min(runtime.GOMAXPROCS(0), 4), "how many mutants at a time")
 	flags.BoolVar(&s.list, "list", false, "list the mutants")
 	err := flags.Parse(args)

@@ -67,6 +67,7 @@ var undoMutants = []Mutant{
 			"round.go", "	for i := range c.voters {\n		r.add(i)\n		if !r.force",
 			`	for i := range c.voters {
 		if r.command.Op == OpRelease && i >= c.need && hit(true) {
+			r.votes.Answer(i, quorum.Fault, ballot{})
 			continue
 		}
 		r.add(i)
