@@ -70,6 +70,13 @@ func (c *lateClock) stop() {
 	c.late = true
 }
 
+// pending returns how many timers are held.
+func (c *lateClock) pending() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.held)
+}
+
 // catchUp fires the timers held, the one set last first. Those that are set while
 // it does so wait their time, unless first is positive: so many come first.
 func (c *lateClock) catchUp(first int) {
@@ -102,9 +109,16 @@ func TestUndoWhoseTimeIsOverBeforeItsAttemptsIsNotForgotten(t *testing.T) {
 			c.stop()
 			masters[0].Hang()
 			ctx, cancel := context.WithCancel(context.Background())
-			time.AfterFunc(50*time.Millisecond, cancel) // it is under way
-			_, err := client.TryAcquire(ctx, "job", time.Minute)
-			require.ErrorIs(t, err, context.Canceled)
+			ended := make(chan error, 1)
+			go func() {
+				_, err := client.TryAcquire(ctx, "job", time.Minute)
+				ended <- err
+			}()
+			eventually(t, bound, "the attempt's timer is set", func() bool { return c.pending() == 1 })
+			time.Sleep(50 * time.Millisecond) // it is under way
+			cancel()
+			require.ErrorIs(t, <-ended, context.Canceled)
+			eventually(t, bound, "the undo's timer is set", func() bool { return c.pending() == 2 })
 			if name == "in reverse" {
 				// The undo's timer gives its waiter up, and then the undo; the
 				// attempt's is last.
