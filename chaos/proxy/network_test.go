@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net"
-	"os"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -113,7 +112,9 @@ func TestBlackholeSwallowsEverything(t *testing.T) {
 	client := connect(t, options(p.Addr())) // is accepted, and waits for ever
 	ctx, cancel := context.WithTimeout(t.Context(), quiet)
 	defer cancel()
-	require.ErrorIs(t, client.Ping(ctx).Err(), os.ErrDeadlineExceeded)
+	var late net.Error // on a busy machine the connection is late, too, which is another error
+	require.ErrorAs(t, client.Ping(ctx).Err(), &late)
+	require.True(t, late.Timeout(), late)
 
 	remove()
 	w.send("SET k v") // after a gap TCP delivers nothing

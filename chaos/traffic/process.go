@@ -20,6 +20,7 @@ type process struct {
 	run    *run
 	number int // the client's
 	life   int // how many processes the client had before
+	nodes  []redlock.Node
 	client *redlock.Client
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -56,7 +57,7 @@ func newProcess(r *run, number, life int) *process {
 	if err != nil {
 		panic(err) // a plan that passed Validate makes options that do
 	}
-	p.client = client
+	p.nodes, p.client = nodes, client
 	return p
 }
 
@@ -102,6 +103,11 @@ func (p *process) crash() error {
 	p.dead = true
 	p.run.crashed(p.number)
 	p.mu.Unlock()
+	// Its connections first: nothing more is sent, whoever in it hears of the end
+	// before others.
+	for _, n := range p.nodes {
+		_ = n.Close()
+	}
 	p.cancel()
 	_ = p.client.Close()
 	return nil
