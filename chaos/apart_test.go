@@ -40,7 +40,6 @@ func TestStoppedProcessWritesLateOnceAndThenKnowsOfItsLoss(t *testing.T) {
 		t.Skip("takes 15 s")
 	}
 	process.Need(t)
-	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "report")
 	status, out := command(t, "-backend", "process", "-client-processes", "-plan", "long-pause", "-out", folder)
 	require.Equal(t, exitAsPromised, status, out)
@@ -103,7 +102,6 @@ func TestKilledProcessesLeaveNothingThatIsNotExplained(t *testing.T) {
 		t.Skip("takes 10 s")
 	}
 	process.Need(t)
-	t.Parallel()
 	status, out := command(t, "-backend", "process", "-client-processes", "-plan", "crash", "-out", filepath.Join(t.TempDir(), "report"))
 	require.Equal(t, exitAsPromised, status, out)
 	t.Log(out)
