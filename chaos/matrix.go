@@ -118,7 +118,7 @@ func (s *settings) try(ctx context.Context, backend string, t trial, seeds int) 
 	if err != nil {
 		return line, exitAsPromised, err
 	}
-	judged := check.Judge(h, check.Floors(p.Floors))
+	judged, _ := judge(h, &p)
 	line.Grants, line.Overlaps, line.LostUpdates = judged.Stats.Grants, judged.Stats.Overlaps, judged.Stats.Damage.Lost
 	line.Verdict = shown(judged.Verdict)
 	if !judged.Verdict.OK() {

@@ -286,16 +286,21 @@ func (c *Sim) announce(n *simNode) {
 	}
 }
 
+// until returns the true time at which what is left on the node's clock is over;
+// zero if it does not end.
+func (c *Sim) until(n *simNode, left time.Duration) time.Duration {
+	if left < 0 {
+		return 0
+	}
+	return c.Log.Now() + divide(left, n.rate)
+}
+
 // Inspect implements [Cluster]. A simulated node can always be looked into.
 func (c *Sim) Inspect(_ context.Context, names []string) (found []history.Event) {
 	for _, n := range c.nodes {
 		for _, name := range names {
 			if value, left, ok := n.store.Get(name); ok {
-				until := time.Duration(0)
-				if left >= 0 {
-					until = c.Log.Now() + divide(left, n.rate)
-				}
-				e := keyEvent(history.Found, n.number, name, value, until)
+				e := keyEvent(history.Found, n.number, name, value, c.until(n, left))
 				c.Log.Add(e)
 				found = append(found, e)
 			}

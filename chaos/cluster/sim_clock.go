@@ -17,9 +17,9 @@ func (bubble) Now() time.Duration { return time.Since(bubbleStart) }
 
 func (bubble) AfterFunc(d time.Duration, f func()) clock.Timer { return time.AfterFunc(d, f) }
 
-// A simClock is a client's clock. Its timers are late by some microseconds, each
-// by another part of one: two timers of a client for one instant would run in
-// any order.
+// A simClock is a client's clock. Its timers are late by some microseconds, by
+// when and for how long they were set: two timers of a client for one instant would
+// run in any order. (Not by how many were set before: that order is any, too.)
 type simClock struct {
 	clock.Clock
 	dice plan.Dice

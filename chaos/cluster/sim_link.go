@@ -373,12 +373,9 @@ func (n *simNode) execute(sim *Sim, c *redlock.Command) (answer redlock.Answer) 
 		e.By, _, _ = strings.Cut(c.Value, "/")
 		sim.Log.Add(e)
 	default:
-		until := time.Duration(0)
-		if _, left, _ := n.store.Get(c.Key); left >= 0 {
-			until = sim.Log.Now() + divide(left, n.rate)
-		}
+		_, left, _ := n.store.Get(c.Key)
 		n.kept[c.Key] = c.Value
-		sim.Log.Add(keyEvent(history.Kept, n.number, c.Key, c.Value, until))
+		sim.Log.Add(keyEvent(history.Kept, n.number, c.Key, c.Value, sim.until(n, left)))
 	}
 	return answer
 }

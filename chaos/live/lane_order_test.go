@@ -193,7 +193,7 @@ func TestEveryRequestHasOneTrueAnswerWhateverHappens(t *testing.T) {
 	t.Logf("%d faults, %d withdrawn, votes %v", faults, withdrawn, votes)
 	require.Greater(t, faults, 3, "too few faults")
 	require.Greater(t, withdrawn, requests/200, "too few withdrawn")
-	require.Greater(t, votes[redlock.VoteYes], requests/200, "too little done")
+	require.Greater(t, votes[redlock.VoteYes], requests/100, "too little done")
 }
 
 // The record of a server shows what it was sent: the requests of each key in

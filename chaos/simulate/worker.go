@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"testing"
@@ -85,6 +86,7 @@ func IsWorker() bool { return os.Getenv(workerVariable) != "" }
 // package testing, which ends the process.
 func Work() {
 	debug.SetGCPercent(400) // short runs, each of which leaves everything behind
+	runtime.GOMAXPROCS(1)   // once: Run, which needs it, would stop the world twice a schedule
 	var job Job
 	if err := json.NewDecoder(os.Stdin).Decode(&job); err != nil {
 		fmt.Fprintln(os.Stderr, "simulate: job:", err)
